@@ -1,4 +1,4 @@
-# Everything sets itself up: a fresh machine needs Python 3.11 to 3.13, make, and a package index.
+# Everything sets itself up: a fresh machine needs Python 3.11 or newer, make, and a package index.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -88,14 +88,15 @@ clean:
 	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
-		|| { echo "whyrank needs Python 3.11 to 3.13; name one with PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "whyrank needs Python 3.11 or newer; name one with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.user: $(VENV)/.python pyproject.toml constraints.txt hatch_build.py $(wildcard kernel/*)
 	@echo "Setting up: whyrank and what it needs (some 200 MB) go into $(VENV), once; a minute or two."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/whyrank model fetch wordllama > /dev/null
 	@echo "Set up."
 	@touch $@
 

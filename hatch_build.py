@@ -19,7 +19,7 @@ _FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-fvisi
 
 
 class KernelHook(BuildHookInterface[Any]):
-    """Compiles `kernel/` into the package, for one stable interface of Python from 3.11 on."""
+    """Compiles `kernel/` into the package, by the stable interface of Python: for this version and later ones."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Put the compiled module into the wheel, if it can be made."""
@@ -33,7 +33,8 @@ class KernelHook(BuildHookInterface[Any]):
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        # Built by 3.13 or newer, older interpreters refuse its `#` formats: it serves its own version and later.
+        build_data["tag"] = f"cp{sys.version_info.major}{sys.version_info.minor}-abi3-{platform}"
         build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
 
 

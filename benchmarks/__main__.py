@@ -6,14 +6,13 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whyrank.errors import ConfigError, WhyrankError
 from whyrank.interfaces.cli import output
-from whyrank.interfaces.cli.files import begins_with, check, check_data, check_page, tell_written
-from whyrank.interfaces.cli.parser import Parser, whole_number
+from whyrank.interfaces.cli.main import Parser, whole_number
+from whyrank.interfaces.cli.memories import begins_with, check, check_data, check_page, tell_written
 from whyrank.interfaces.errors import INTERRUPTED, OK, as_data, failure_of
 
 from .speed import results
@@ -23,6 +22,8 @@ from .speed.peers import chosen
 from .speed.report import HEADING, HOW, as_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .speed.contest import Settings
 
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}

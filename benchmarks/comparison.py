@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whyrank.evaluation.measures import MAIN, compare
 
 from .speed.peers import OURS
 from .speed.results import KeptContest, KeptRound, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "comparison.md"

@@ -13,11 +13,10 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import whyrank
 from whyrank.evaluation.datasets import EvaluationSet, load_set
@@ -25,6 +24,9 @@ from whyrank.evaluation.harness import evaluate
 from whyrank.evaluation.measures import MAIN, mean, score
 from whyrank.providers.wordllama import WordLlama
 from whyrank_conformance.adapter import Adapter, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 DEPTH = 10
 DIMENSION = 256

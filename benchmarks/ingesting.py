@@ -18,7 +18,6 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -31,7 +30,6 @@ from whyrank.__main__ import travel_light
 from whyrank.config import load as settings
 from whyrank.engine.engine import Engine
 from whyrank.errors import MissingExtra, ProviderError
-from whyrank.protocols import Embedder, Thresholds, Vector
 from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import Document
@@ -39,7 +37,11 @@ from whyrank.types.memory import Document
 from .speed.corpus import Corpus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
+
+    from whyrank.protocols import Embedder, Thresholds, Vector
 
 EMBEDDERS = ("none", "wordllama", "minilm")
 NOTES, SLOW_NOTES = 4_096, 256  # a transformer takes a second for every fifty

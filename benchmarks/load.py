@@ -16,17 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import whyrank
 from whyrank.types.memory import Document
 
 from .doors import TOKEN, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MEMORIES, WORDS, QUESTIONS, SEED = 10_000, 40, 500, 1
 # Before anything is measured every worker has met every question: caches fill up to `cache.megabytes`, as they shall.

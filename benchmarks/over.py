@@ -13,13 +13,15 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import whyrank
 from whyrank.ranking.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 NOTES, WARM, SEED = 2_500, 5, 1
 PAIRS, PAIRS_OF_OTHERS = 100, 40

@@ -11,14 +11,15 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
-
-from playwright.sync_api import Browser, Response
+from typing import TYPE_CHECKING, Any
 
 import whyrank
 from tests.browser import launched
 from tests.e2e.browser.page.site import serving
 from tests.e2e.conftest import STORE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Response
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 VISITS = 7

@@ -11,14 +11,15 @@ import json
 import statistics
 import tempfile
 from pathlib import Path
-from typing import Any
-
-from playwright.sync_api import Page
+from typing import TYPE_CHECKING, Any
 
 import whyrank
 from tests.browser import launched
 from tests.e2e.browser.agreement import opened
 from whyrank.interfaces import serialize_candidates
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 QUESTION = "What is Suzy's standard day rate in 2026?"

@@ -20,14 +20,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import whyrank
 from whyrank.types.memory import Document
 
 from .speed.corpus import Corpus, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 LIMIT_MS = 600  # of CPU, from cold, for the median of a search
 ROUNDS = 15

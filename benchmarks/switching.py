@@ -17,16 +17,18 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
-from whyrank.protocols import Embedder
 from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document
+
+if TYPE_CHECKING:
+    from whyrank.protocols import Embedder
 
 MEMORIES, READERS, QUESTIONS = 10_000, 4, 40
 WORDS = [f"{a}{b}{c}n" for a in "bdfgklmprst" for b in "aeiou" for c in "dklmnprstz"]

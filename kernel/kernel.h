@@ -8,8 +8,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 14
+/* Raised with every change of what a function takes or gives, here and in src/whyrank/storage/sqlite/postings/kernel.py. */
+#define KERNEL_VERSION 15
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)
@@ -37,34 +37,18 @@ PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_
 PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
-/* seals.c */
-int has_seals(void);
-PyObject *kernel_sealed(PyObject *module, PyObject *blob);
-
 /* postings.c */
-PyObject *kernel_listed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_pairs(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-PyObject *kernel_living(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_gathered(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* means.c */
-PyObject *kernel_means(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* words.c */
-PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* merging.c */
 PyObject *kernel_merged_pages(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* cutting.c */
 PyObject *kernel_cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* rows.c */
-PyObject *kernel_told(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* inversion.c */
 PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

@@ -66,39 +66,26 @@ static PyMethodDef functions[] = {
      "Write in how many signs each row differs from a question, and count how many differ in so many."},
     {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,
      "Write what a question's numbers add up to under the signs of some rows."},
-    {"sealed", kernel_sealed, METH_O, "Tell whether bytes are those that their checksum was made of."},
-    {"listed", (PyCFunction)(void (*)(void))kernel_listed, METH_FASTCALL,
-     "Find the list of a term in a page."},
     {"pairs", (PyCFunction)(void (*)(void))kernel_pairs, METH_FASTCALL,
      "Find the places of a list where a word follows."},
-    {"living", (PyCFunction)(void (*)(void))kernel_living, METH_FASTCALL,
-     "Count the places of some lists that are alive."},
     {"gathered", (PyCFunction)(void (*)(void))kernel_gathered, METH_FASTCALL,
      "Find the groups whose places hold a term."},
     {"sums", (PyCFunction)(void (*)(void))kernel_sums, METH_FASTCALL,
      "Add what terms give to every place."},
     {"best", (PyCFunction)(void (*)(void))kernel_best, METH_FASTCALL,
      "Find the places that terms give most to."},
-    {"top", (PyCFunction)(void (*)(void))kernel_top, METH_FASTCALL,
-     "Find the places of the highest values."},
     {"given", (PyCFunction)(void (*)(void))kernel_given, METH_FASTCALL,
      "Write what each term gives to each of some places."},
-    {"merged_words", (PyCFunction)(void (*)(void))kernel_merged_words, METH_FASTCALL, "Merge ordered lists of words."},
     {"merged_pages", (PyCFunction)(void (*)(void))kernel_merged_pages, METH_FASTCALL, "Merge pages of postings."},
     {"cut", (PyCFunction)(void (*)(void))kernel_cut, METH_FASTCALL,
      "Order what was chosen and keep the first, if no two of them are equal."},
-    {"told", (PyCFunction)(void (*)(void))kernel_told, METH_FASTCALL,
-     "Tell what rows of a database say out of the ordinary."},
     {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
      "Turn the tokens of texts into postings."},
-    {"means", (PyCFunction)(void (*)(void))kernel_means, METH_FASTCALL, "Write the means of some rows of a table."},
     {NULL, NULL, 0, NULL},
 };
 
 static int filled(PyObject *module)
 {
-    if (PyModule_AddIntConstant(module, "SEALS", has_seals()) < 0)
-        return -1;
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 

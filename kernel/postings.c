@@ -26,8 +26,6 @@
 #define FEW 64                 /* places more than twice the wanted, before they are looked through */
 #define NEARBY 16              /* groups looked back over: neighbours meet the same few */
 #define LONG_WORK 20000        /* postings or places: some fifty microseconds, worth letting others run meanwhile */
-#define PAGE_HEAD 8            /* checksum and number of terms, four bytes each */
-#define TERM_BYTES 16          /* key, end of the list, end of its followers */
 #define MOST_PLACES (1LL << 40)
 
 enum { FIRST, BLOB, OFFSETS_AT, FREQUENCIES_AT, SIZE, FOLLOWERS_AT, HEARD, LISTED_ITEMS };
@@ -81,13 +79,6 @@ static uint32_t u32_at(const unsigned char *bytes, Py_ssize_t place)
     return number;
 }
 
-static int64_t i64_at(const unsigned char *bytes, Py_ssize_t place)
-{
-    int64_t number;
-    memcpy(&number, bytes + 8 * place, 8);
-    return number;
-}
-
 static int refused(const char *why)
 {
     PyErr_SetString(PyExc_ValueError, why);
@@ -101,48 +92,6 @@ static int fits(Py_ssize_t at, Py_ssize_t count, Py_ssize_t size, Py_ssize_t len
 }
 
 /* ---- lists in a page ---------------------------------------------------------------------------------------- */
-
-/* listed(page, key): where the list of a term stands in a page: offsets, frequencies, how many, followers, how many. */
-PyObject *kernel_listed(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    char *bytes;
-    Py_ssize_t length;
-    (void)module;
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "listed takes 2 arguments, not %zd", count);
-    if (PyBytes_AsStringAndSize(arguments[0], &bytes, &length) < 0)
-        return NULL;
-    int64_t key = PyLong_AsLongLong(arguments[1]);
-    if (key == -1 && PyErr_Occurred())
-        return NULL;
-    const unsigned char *page = (const unsigned char *)bytes;
-    Py_ssize_t terms = length >= PAGE_HEAD ? (Py_ssize_t)u32_at(page, 1) : -1;
-    if (!fits(PAGE_HEAD, terms, TERM_BYTES, length)) {
-        refused("a page is shorter than it says");
-        return NULL;
-    }
-    const unsigned char *keys = page + PAGE_HEAD, *ends = keys + 8 * terms, *heard = ends + 4 * terms;
-    Py_ssize_t low = 0, high = terms;
-    while (low < high) {
-        Py_ssize_t middle = (low + high) / 2;
-        if (i64_at(keys, middle) < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == terms || i64_at(keys, low) != key)
-        Py_RETURN_NONE;
-    Py_ssize_t begin = low ? (Py_ssize_t)u32_at(ends, low - 1) : 0, end = (Py_ssize_t)u32_at(ends, low);
-    Py_ssize_t from = low ? (Py_ssize_t)u32_at(heard, low - 1) : 0, to = (Py_ssize_t)u32_at(heard, low);
-    Py_ssize_t all = (Py_ssize_t)u32_at(ends, terms - 1), offsets_at = PAGE_HEAD + TERM_BYTES * terms;
-    if (begin > end || end > all || from > to || !fits(offsets_at, all, 3, length) ||
-        !fits(offsets_at + 3 * all, to, 4, length)) {
-        refused("a page is shorter than it says");
-        return NULL;
-    }
-    return Py_BuildValue("(nnnnn)", offsets_at + 2 * begin, offsets_at + 2 * all + begin, end - begin,
-                         offsets_at + 3 * all + 4 * from, to - from);
-}
 
 static int size_in(PyObject *tuple, Py_ssize_t item, Py_ssize_t *out)
 {
@@ -533,40 +482,6 @@ PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     return is_bad ? NULL : Py_BuildValue("");
 }
 
-/* living(parts, alive): how many places of some lists are alive. */
-PyObject *kernel_living(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    Numbers alive;
-    Py_ssize_t living = 0;
-    int is_bad = 0;
-    (void)module;
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "living takes 2 arguments, not %zd", count);
-    if (!PyTuple_Check(arguments[0]))
-        return PyErr_Format(PyExc_TypeError, "lists are wanted in a tuple");
-    if (numbers_held(arguments[1], 1, 0, "alive", &alive) < 0)
-        return NULL;
-    const unsigned char *flags = alive.view.buf;
-    for (Py_ssize_t i = 0; !is_bad && i < PyTuple_Size(arguments[0]); i++) {
-        Numbers held[2];
-        Plan lone = {.held = held};
-        Part part;
-        PyObject *given = tuple_in(arguments[0], i, -1);
-        is_bad = given == NULL || part_read(&lone, given, &part) < 0;
-        for (Py_ssize_t j = 0; !is_bad && j < part.size; j++) {
-            int64_t place = place_in(&part, j);
-            if (place < 0 || place >= alive.count) {
-                PyErr_SetString(PyExc_IndexError, "a list names a place that is not there");
-                is_bad = 1;
-            } else
-                living += flags[place] != 0;
-        }
-        numbers_let_go(held, lone.held_count);
-    }
-    numbers_let_go(&alive, 1);
-    return is_bad ? NULL : PyLong_FromSsize_t(living);
-}
-
 /* ---- groups of places --------------------------------------------------------------------------------------- */
 
 /* Groups in their order, and how often each holds a term. */
@@ -908,42 +823,6 @@ PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     if (is_masked)
         numbers_let_go(&mask, 1);
     plan_freed(&plan);
-    return best_told(&best, failed);
-}
-
-/* top(values float64, mask or None, wanted): the same of values that are at hand. */
-PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    Numbers held[2];
-    Best best;
-    (void)module;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "top takes 3 arguments, not %zd", count);
-    Py_ssize_t wanted = PyLong_AsSsize_t(arguments[2]);
-    int is_masked = arguments[1] != Py_None;
-    if (PyErr_Occurred() || best_begun(&best, wanted) < 0 || numbers_held(arguments[0], 8, 0, "values", &held[0]) < 0)
-        return NULL;
-    if (is_masked && numbers_held(arguments[1], 1, 0, "mask", &held[1]) < 0) {
-        numbers_let_go(held, 1);
-        return NULL;
-    }
-    int failed = is_masked && held[1].count != held[0].count;
-    if (failed)
-        refused("values and mask are not of one size");
-    else {
-        const unsigned char *mask = is_masked ? held[1].view.buf : NULL;
-        PyThreadState *others = held[0].count / CHUNK > LONG_WORK ? PyEval_SaveThread() : NULL;
-        for (int64_t begin = 0; !failed && begin < held[0].count; begin += BLOCK) {
-            int64_t end = begin + BLOCK < held[0].count ? begin + BLOCK : held[0].count;
-            Span span = {begin, end, (double *)held[0].view.buf + begin};
-            failed = span_taken(&best, &span, mask, quickest_look());
-        }
-        if (!failed)
-            best_cut(&best);
-        if (others != NULL)
-            PyEval_RestoreThread(others);
-    }
-    numbers_let_go(held, 1 + is_masked);
     return best_told(&best, failed);
 }
 

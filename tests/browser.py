@@ -9,11 +9,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CHOSEN = "CHROMIUM"  # the variable that names one
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
@@ -19,6 +15,13 @@ from whyrank.storage.sqlite.postings import terms
 from whyrank.storage.sqlite.postings.format import key_of, read
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 SCOPE = "user:1"
 ROUTES = ("add", "add with key", "update", "supersede", "ingest")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyrank.storage.sqlite.connection import Row, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 PAGE_BYTES = 4_096
 _INTERIOR = (2, 5)  # the types of b-tree pages that point to others

@@ -13,10 +13,12 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from whyrank.testing.fakes import WordDirections
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 Fault = Literal[
     "ok",

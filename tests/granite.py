@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from filelock import FileLock
-from numpy.typing import NDArray
 
 from tests import encoders
 from tests.minilm import MODELS
@@ -21,6 +19,12 @@ from whyrank.providers.onnx.catalog import GRANITE
 from whyrank.providers.onnx.embedder import OnnxEmbedder
 from whyrank.providers.onnx.fetch import fetch
 from whyrank.providers.onnx.install import install_published, is_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 _INNER = {
     "ao": "attention.output.dense", "aln": "attention.output.LayerNorm", "f1": "intermediate.dense",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 import string
 import time
-from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import whyrank
 from whyrank import Engine
 from whyrank.errors import BadQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 MEMORIES = 10_000
 CPU_SECONDS = 2.0  # of one query; on an idle machine the worst takes a tenth of that

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 COMMIT = "c0ffee" + "0" * 34
 LARGE_BYTES = 300  # from here on a file is stored elsewhere, as the hub does from ten megabytes on

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from tests.processes import started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 # Calls and returns count, also those of C functions such as `execute`, in files whose names hold one of some words.
 _HARNESS = """

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from filelock import FileLock
-from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from tests import encoders
@@ -18,6 +17,11 @@ from whyrank.providers.onnx.catalog import MINILM, published
 from whyrank.providers.onnx.embedder import OnnxEmbedder
 from whyrank.providers.onnx.fetch import fetch
 from whyrank.providers.onnx.install import install_published, is_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 MODELS = Path(sys.prefix) / "whyrank-models"
 WEIGHTS, TOKENIZER = MINILM.files

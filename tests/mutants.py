@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "a damaged call answered under no id",
-        "interfaces/mcp/messages.py",
+        "interfaces/mcp/transports.py",
         "return None if isinstance(read, str) and _SURROGATE.search(read) else read",
         "return None",
         "tests/unit/interfaces/mcp/test_messages.py",
@@ -307,7 +307,7 @@ MUTANTS = (
     ),
     Mutant(
         "a beginning ends with its stem",
-        "analysis/stemming.py",
+        "analysis/language.py",
         "yield beginning + ending[held:]",
         "yield beginning",
         "tests/unit/analysis/test_endings.py",
@@ -433,7 +433,7 @@ MUTANTS = (
     ),
     Mutant(
         "a filter makes an entity unknown",
-        "search/entities.py",
+        "search/query_resolution.py",
         "where = Where(query.where.scopes, include_superseded=True, now=query.where.now)",
         "where = query.where",
         "tests/unit/search/test_mentions.py",
@@ -517,7 +517,7 @@ MUTANTS = (
     ),
     Mutant(
         "a code that anybody covers",
-        "search/identifiers.py",
+        "search/query_resolution.py",
         "1.0 if key in holders else",
         "1.0 if covered else",
         "tests/unit/search/test_codes.py",
@@ -531,7 +531,7 @@ MUTANTS = (
     ),
     Mutant(
         "reranked window not lifted",
-        "ranking/reranking.py",
+        "ranking/stages.py",
         'Step("rerank", "lift", WINDOW_LIFT,',
         'Step("rerank", "note", WINDOW_LIFT,',
         "tests/unit/ranking/test_reranking.py",
@@ -657,28 +657,28 @@ MUTANTS = (
     ),
     Mutant(
         "evidence believed unseen",
-        "ingest/extraction/parsing.py",
+        "ingest/extraction/prompts.py",
         "if wanted not in quoted:",
         "if not wanted:",
         EXTRACTION,
     ),
     Mutant(
         "as many facts as a model likes",
-        "ingest/extraction/parsing.py",
+        "ingest/extraction/prompts.py",
         "if len(facts) < room:",
         "if True:",
         EXTRACTION,
     ),
     Mutant(
         "another port is the same fact",
-        "ingest/extraction/dedup.py",
+        "ingest/extraction/ledger.py",
         "if cosine >= self.same_cosine and numbers_in(known.text) == numbers_in(memory.text):",
         "if cosine >= self.same_cosine:",
         EXTRACTION,
     ),
     Mutant(
         "a correction overwritten by the old wording",
-        "ingest/extraction/dedup.py",
+        "ingest/extraction/ledger.py",
         "if former is not None and same_text(former.text) != same_text(memory.text):",
         "if former is None and same_text(memory.text) == '':",
         EXTRACTION,
@@ -706,14 +706,14 @@ MUTANTS = (
     ),
     Mutant(
         "a memory's lines not marked",
-        "interfaces/sanitize.py",
+        "interfaces/mcp/server.py",
         'f"{QUOTE}{visible(line)}" for line in',
         "visible(line) for line in",
         "tests/unit/interfaces/test_quoting.py",
     ),
     Mutant(
         "lines of a memory cut at line feeds alone",
-        "interfaces/sanitize.py",
+        "interfaces/mcp/server.py",
         "one.text.splitlines() or",
         'one.text.split("\\n") or',
         "tests/unit/interfaces/test_quoting.py",
@@ -734,7 +734,7 @@ MUTANTS = (
     ),
     Mutant(
         "a scope chosen by the model",
-        "interfaces/mcp/tools.py",
+        "interfaces/mcp/server.py",
         "extra = (SCOPE,) if access.is_multi_scope else ()",
         "extra = (SCOPE,)",
         "tests/unit/interfaces/mcp/test_tools.py",
@@ -748,7 +748,7 @@ MUTANTS = (
     ),
     Mutant(
         "unknown fields are passed over",
-        "interfaces/http/request.py",
+        "interfaces/http/routes.py",
         "        if name not in known:\n            raise",
         "        if name in ():\n            raise",
         "tests/unit/interfaces/http/test_fields.py",
@@ -797,7 +797,7 @@ MUTANTS = (
     ),
     Mutant(
         "a page of postings that nobody misses",
-        "storage/sqlite/postings/directory.py",
+        "storage/sqlite/postings/format.py",
         "    return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])",
         "    return found",
         DAMAGE,

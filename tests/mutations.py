@@ -6,19 +6,22 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import whyrank
 from tests.damage import PAGE_BYTES, ask, cut, scribble, settled, zero
-from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
-from whyrank.storage.sqlite.check import Checkup
 from whyrank.storage.sqlite.connection import connect
 from whyrank.types.memory import Memory, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from whyrank.engine.engine import Engine
+    from whyrank.storage.sqlite.check import Checkup
 
 WORDS = (
     "tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 SECONDS = 60.0  # for a process to do what it was told to
 

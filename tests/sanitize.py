@@ -21,7 +21,6 @@ FLAGS = (
 TESTS = (
     "tests/unit/test_kernel.py",
     "tests/properties/test_kernel_laws.py",
-    "tests/properties/test_kernel_embedding_laws.py",
     "tests/properties/test_kernel_merging_laws.py",
     "tests/properties/test_diversity_laws.py",
     "tests/unit/storage/test_vectors.py",

@@ -9,9 +9,12 @@ import importlib.util
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 START_S = 120.0  # loading takes two seconds on a machine that has nothing else to do
 NEEDED = "make .venv/.served installs the model and its server"

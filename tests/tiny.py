@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
@@ -13,6 +12,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Punctuation, Whitespace
 from tokenizers.pre_tokenizers import Sequence as InTurn
 from tokenizers.processors import TemplateProcessing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 # Two numbers a word: things to drink lie on the first axis, ships on the second.
 TABLE: dict[str, tuple[float, float]] = {

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import whyrank
-from whyrank.kernel import COMPILED
+from whyrank.storage.sqlite.postings.kernel import COMPILED
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
         notes.mkdir()
         (notes / "tea.md").write_text("# Tea\n\nRobin drinks green tea in the morning.\n", encoding="utf-8")
         (notes / "boat.md").write_text("# Boat\n\nThe boat lies at the second quay.\n", encoding="utf-8")
+        whyrank.fetch_model("wordllama")  # where its package has no wheel
         with whyrank.open(Path(folder) / "memory.db", workspace=folder) as memory:
             memory.ingest(str(notes))
             [first, *_] = memory.search("what does Robin drink?")

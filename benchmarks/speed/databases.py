@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +11,9 @@ from .corpus import DIMENSION, FUNCTION_WORDS, NOTES_PER_BATCH, OPENERS, Written
 from .peers import Ability, Key, Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from whyrank.protocols import Vector
 
 os.environ.setdefault("LANCEDB_LOG", "error")  # read when it is loaded; a warning for every question costs it time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,8 @@ from .corpus import DIMENSION, FUNCTION_WORDS, NOTES_PER_BATCH, OPENERS, Written
 from .peers import Ability, Peer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from whyrank.protocols import Vector
 
 _HEAP_BYTES = 256 * 1024 * 1024

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,22 +10,27 @@ import numpy as np
 from whyrank.analysis.query import terms_of
 from whyrank.config import load as settings
 from whyrank.engine.engine import Engine
-from whyrank.kernel import COMPILED, Kernel
 from whyrank.protocols import Thresholds
 from whyrank.providers.vectors import STATIC_WEIGHT
 from whyrank.storage.bm25 import WORDS
 from whyrank.storage.sqlite.postings.index import PostingsIndex
+from whyrank.storage.sqlite.postings.kernel import KERNEL
+from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Document, Scope, visible
 from whyrank.types.query import Run, Where
 
-from .corpus import Written
 from .peers import OURS, Ability, Key, Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from whyrank.protocols import Vector
+
+    from .corpus import Written
 
 LANGUAGE = "en"
 NOTES_PER_CALL = 4_096
@@ -102,7 +105,7 @@ class Ours(Peer):
     engine: Engine
     store: SqliteStore
 
-    kernel: Kernel | None = COMPILED
+    kernel: Kernel = KERNEL
 
     def __init__(self) -> None:
         self._embedder = GivenVectors()
@@ -186,7 +189,7 @@ class WithoutKernel(Ours):
 
     name = "whyrank without kernel"
     offers: frozenset[Ability] = frozenset({"keyword", "nearest", "search"})
-    kernel = None
+    kernel = NUMPY
 
 
 def shelved(notes: Iterable[str]) -> Iterator[Document]:

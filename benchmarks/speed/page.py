@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from whyrank.evaluation.report.charts import ChartBar, Series, bars, lines, reaching, short
 from whyrank.evaluation.report.html import (
+    ChartBar,
     Markup,
     Section,
+    Series,
+    bars,
     element,
     facts,
     foreign,
     joined,
+    lines,
     listing,
     notice,
     page,
     paragraph,
+    reaching,
+    short,
     table,
 )
 from whyrank.formatting import counted
@@ -27,6 +31,9 @@ from whyrank.formatting import counted
 from .peers import OURS, SHARED
 from .report import HOW, Table, about_machine, as_markdown, category_table, entrants_table, versions_of
 from .results import KeptCategory, KeptContest, KeptLine, KeptRound, kept_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DATA, PAGE, INDEX = "results.json", "page.html", "index.md"
 DRAWN = ("hybrid", "keyword")

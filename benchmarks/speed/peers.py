@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module, metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from whyrank.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from whyrank.protocols import Vector
 
     from .corpus import Written

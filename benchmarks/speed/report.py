@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whyrank.formatting import counted
 
-from .results import Entrant, KeptCategory, KeptContest, KeptLine, KeptRound, Skipped
+if TYPE_CHECKING:
+    from .results import Entrant, KeptCategory, KeptContest, KeptLine, KeptRound, Skipped
 
 Table: TypeAlias = tuple[list[str], list[list[str]]]
 Drawn: TypeAlias = Callable[[Table], Iterator[str]]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whyrank.errors import BadDataset
 from whyrank.evaluation.results import Node, check_format, read_json
 
 from .measurement import Ratio, Spans, quantile, ratio
 from .peers import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 FORMAT = 1
 WRITTEN_BY = "python -m benchmarks --out FOLDER"

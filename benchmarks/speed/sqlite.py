@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,9 @@ from .corpus import DIMENSION, FUNCTION_WORDS, OPENERS, SPARE_NOTES, Written
 from .peers import Ability, Key, Peer, fused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from whyrank.protocols import Vector
 
 _POOL = 50

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from .engine.open import open_engine_async as open_async
     from .errors import WhyrankError
     from .ranking.recipes import RECIPES, Recipe
-    from .search.contrast import Contrast
-    from .search.explain import Why
+    from .search.explain import Contrast, Why
     from .storage.sqlite.check import Checkup, Finding
     from .types.memory import Document, Memory, Scope
     from .types.query import Run
@@ -40,7 +39,7 @@ _HOMES = {
     "WhyrankError": ("errors", "WhyrankError"),
     "RECIPES": ("ranking.recipes", "RECIPES"),
     "Recipe": ("ranking.recipes", "Recipe"),
-    "Contrast": ("search.contrast", "Contrast"),
+    "Contrast": ("search.explain", "Contrast"),
     "Why": ("search.explain", "Why"),
     "Part": ("types.trail", "Part"),
     "Step": ("types.trail", "Step"),

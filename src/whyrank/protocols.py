@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .types.columns import MemoryId
 from .types.memory import USUAL_IMPORTANCE, Former, Memory, Order, Scope
-from .types.names import NameProbe
 from .types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from .types.results import Held
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
     import numpy as np
     from numpy.typing import NDArray
+
+    from .types.columns import MemoryId
+    from .types.results import Candidates
+    from .types.trail import NameProbe
 
     Vector = NDArray[np.float32]
 else:
@@ -177,6 +179,14 @@ class StoreStatus:
     )  # bytes held by each; none where only some scopes are counted
 
 
+class Fetched(NamedTuple):
+    """Memories read for an answer as far as they can be read: `mended` ones lack a value, `altered` ones changed."""
+
+    memories: Mapping[MemoryId, Memory]
+    mended: frozenset[MemoryId] = frozenset()
+    altered: frozenset[MemoryId] = frozenset()
+
+
 class Store(Protocol):
     """Storage of memories; every run filters by `where` before it cuts."""
 
@@ -207,8 +217,11 @@ class Store(Protocol):
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""
 
-    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Mapping[MemoryId, Held]:
-        """Return the same as `get`, read lazily from the present state."""
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return the same as `get`, as far as the memories can be read, and which of them are damaged."""
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
+        """Return those of these memories that are visible as candidates: with sources and content keys, unread."""
 
     def browse(
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None

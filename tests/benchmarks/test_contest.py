@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,6 +22,9 @@ from benchmarks.speed.peers import ALONE, OURS, PEERS, SHARED, Ability, Key, Pee
 from benchmarks.speed.report import as_markdown, as_text
 from benchmarks.speed.results import Category, Entrant, Line, Outcome, Round, Skipped, kept_from
 from whyrank.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Absent(Peer):

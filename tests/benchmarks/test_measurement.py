@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +21,9 @@ from benchmarks.speed.measurement import (
     shuffled,
     take_turns,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_everybody_follows_everybody_and_the_order_of_a_turn_is_always_the_same() -> None:

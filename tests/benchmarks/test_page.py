@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +16,9 @@ from benchmarks.speed.results import read as read_results
 from tests.unit.pages.reading import read
 from tests.unit.pages.test_markup import HOSTILE
 from whyrank.errors import BadDataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MACHINE = {
     "cpu": "A", "cores": 2, "system": "B", "python": "3", "numpy": "2", "sqlite": "3", "whyrank": "0.1",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from whyrank_conformance import Question, Report, examine
 from whyrank_conformance.adapters import ENGINES, engine_named
@@ -17,6 +15,12 @@ from whyrank_conformance.adapters.served import EmbeddingServer
 from whyrank_conformance.corpora import everyday, planted
 from whyrank_conformance.meanings import Corpus
 from whyrank_conformance.trial import Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 OURS = [name for name in ENGINES if name.startswith("whyrank")]
 PEERS = [name for name in ENGINES if name not in OURS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,9 @@ from whyrank_conformance.outcome import report_from
 from whyrank_conformance.page import page_of
 from whyrank_conformance.report import as_markdown, as_text
 from whyrank_conformance.session import keep, kept, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OUTCOMES = (
     Outcome(1, "word scores are flat", "passed", "“a”", "b", "c", trials=1),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from whyrank_conformance import CHECKS, Adapter, Answer, Found, Note, Question, Report, Setup, examine
-from whyrank_conformance.adapter import Door
 from whyrank_conformance.flaws import FLAWS
 from whyrank_conformance.sound import Sound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whyrank_conformance.adapter import Door
 
 
 def failed(report: Report) -> list[int]:

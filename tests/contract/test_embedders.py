@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,15 +10,19 @@ from tests.faulty_server import FaultyServer
 from tests.granite import granite
 from tests.minilm import minilm
 from tests.multilingual import installed as multilingual_files
-from whyrank.protocols import Embedder
 from whyrank.providers.endpoint import Endpoint
 from whyrank.providers.http import Transport
 from whyrank.providers.multilingual import Multilingual
 from whyrank.providers.openai import OpenAiEmbedder, ServedModel
-from whyrank.providers.vector_cache import with_cache
+from whyrank.providers.vectors import with_cache
 from whyrank.providers.wordllama import WordLlama
 from whyrank.testing.embedder_contract import EmbedderContract
 from whyrank.testing.fakes import WordDirections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whyrank.protocols import Embedder
 
 
 class TestWordLlama(EmbedderContract):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.ingest.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope, Source
 from whyrank.types.query import Run, Signal, Where
-from whyrank.types.trail import TermValue
+
+if TYPE_CHECKING:
+    from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(now=NOW)
 Opener = Callable[[Path], Store]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whyrank.protocols import Store
+from whyrank.storage.sqlite.postings.loops import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import MatchingContract
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whyrank.protocols import Store
 
 
 class TestMemoryStore(MatchingContract):
@@ -24,7 +29,7 @@ class TestSqliteStoreWithPostings(MatchingContract):
 class TestSqliteStoreWithoutKernel(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
-        return SqliteStore(folder / "memory.db", "postings", kernel=None)
+        return SqliteStore(folder / "memory.db", "postings", kernel=NUMPY)
 
 
 class TestSqliteStoreWithFts5(MatchingContract):

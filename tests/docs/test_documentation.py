@@ -23,7 +23,7 @@ from whyrank.evaluation.report.page import page_of as evaluation_page
 from whyrank.evaluation.results import read as evaluation_results
 from whyrank.interfaces.cli.main import build, main
 from whyrank.interfaces.errors import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
-from whyrank.providers.prompts import PROMPTS
+from whyrank.providers.names import PROMPTS
 from whyrank.ranking.recipes import RECIPES
 from whyrank.storage.sqlite.check import CODES
 from whyrank_conformance.report import as_markdown as conformance_page

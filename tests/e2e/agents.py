@@ -6,10 +6,8 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import httpx2
 from mcp import Client, StdioServerParameters
@@ -17,6 +15,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from .. import processes
 from .conftest import COMMAND, SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
 
 TOKEN = "a-token-for-these-tests"
 Done = TypeVar("Done")

@@ -7,9 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pytest
 
@@ -17,6 +16,9 @@ import whyrank
 from whyrank.interfaces.cli.main import main
 
 from .. import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COMMAND = Path(sys.executable).with_name("whyrank")
 STORE = Path(".whyrank/memory.db")

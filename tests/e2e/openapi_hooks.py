@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import schemathesis
 
-from whyrank.analysis.query_parser import asked_for
+from whyrank.analysis.query import asked_for
 from whyrank.errors import BadQuery
 from whyrank.interfaces.asgi_server import MAX_HEAD_BYTES
 

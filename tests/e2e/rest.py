@@ -6,15 +6,17 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 
 from .. import processes
 from .conftest import COMMAND, SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 TOKEN = "a-token-for-these-tests"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-import whyrank
 from whyrank.errors import BadQuery, ConfigError
 
 from .conftest import Run, still_answers
+
+if TYPE_CHECKING:
+    import whyrank
 
 
 def paths(call: Run, query: str, *options: str) -> list[str]:

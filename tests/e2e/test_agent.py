@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from mcp import Client
-from mcp_types import Tool
+from typing import TYPE_CHECKING, Any
 
 from .agents import over_stdio, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp import Client
+    from mcp_types import Tool
 
 
 @dataclass

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.storage.sqlite.schema import MIGRATIONS
 
 from .conftest import STORE, Run, still_answers
 from .rest import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COPY = "copy.db"
 

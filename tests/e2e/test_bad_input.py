@@ -6,10 +6,9 @@ import math
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -19,6 +18,9 @@ from whyrank.errors import ConfigError
 from whyrank.interfaces.errors import FAILURES, PARTLY_READ
 
 from .conftest import STORE, Run, RunPowerless, still_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXIT = {failure.code: failure.exit_status for _, failure in FAILURES}
 TRACE = "Traceback"

@@ -6,9 +6,8 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +16,9 @@ from whyrank import Part, Step, replay
 
 from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",

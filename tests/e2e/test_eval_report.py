@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import Run
 from tests.unit.pages.reading import read
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Run
 
 TEXTS = {"tea": "Green tea stands behind the flour.", "boat": "The ferry leaves at nine.", "heap": "Turn the compost."}
 QUESTIONS = {"q1": ("green tea", "tea"), "q2": ("when does the boat go", "boat"), "q3": ("compost", "heap")}

@@ -7,12 +7,10 @@ call with speakers, dates and windows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client
 
 import whyrank
 from tests.sums import TERM_FIELDS, faults, faults_of_hits, folded, replayed, shared_names
@@ -24,6 +22,11 @@ from whyrank.testing.fakes import ScriptedLlm
 from .agents import listening, over_http, run, told
 from .conftest import STORE
 from .rest import Serving, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp import Client
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUESTIONS = (

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .conftest import COMMAND, SECONDS, Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_fact_is_stored_once_and_found(call: Run) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import string
 import sys
-from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank import Engine
-
 from ..hostile import MEMORIES, ask_all, fill, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType
+
+    from whyrank import Engine
 
 QUERIES = 2_000
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from .rest import Serving, code_of, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import httpx
 
 # Each value in the place of a text, a number or a list of a body.
 ODD_VALUES = {

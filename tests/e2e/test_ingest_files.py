@@ -7,15 +7,17 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.faulty_server import FaultyServer, seeded_plan
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 SKILLS = {
     "skills/heron/SKILL.md": "# Heron\n\nThe heron skill counts birds on the north bank every morning.\n",

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.processes import SECONDS, started
 
 from .conftest import COMMAND, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # Python that runs the command and is interrupted at the n-th call of a function of ours, whatever it is then doing.
 INTERRUPTED = """

@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,12 +16,16 @@ from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError, NotFound, WhyrankError
 from whyrank.interfaces.arguments import understood
 from whyrank.interfaces.engine_pool import Access, PooledEngine
-from whyrank.interfaces.http.request import MAX_BODY_BYTES
-from whyrank.interfaces.http.routes import OPERATIONS
-from whyrank.interfaces.mcp.tools import offered
+from whyrank.interfaces.http.routes import MAX_BODY_BYTES, OPERATIONS
+from whyrank.interfaces.mcp.server import offered
 
-from .conftest import Run
 from .rest import Serving, code_of, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from .conftest import Run
 
 NAME = "x" * (MAX_NAME_CHARACTERS + 1)
 NAMES = [f"t{number}" for number in range(MAX_NAMES + 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +11,10 @@ import pytest
 from tests.unit.test_rehearsal import notes
 from whyrank.interfaces.errors import PINS_LOST
 
-from .conftest import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
 
 
 def test_pins_are_recorded_listed_checked_and_removed(call: Run, workspace: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -15,6 +15,9 @@ import whyrank
 
 from .. import processes
 from .conftest import COMMAND, SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TENANTS = 200
 FILES = 256  # a process may have open; the stores of all tenants would need 1,600

@@ -12,8 +12,7 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -25,6 +24,9 @@ import whyrank
 from ..processes import started
 from .agents import TOKEN, Listening, listening, over_http, over_stdio, run, told
 from .conftest import COMMAND, SECONDS, STORE, Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Story = Callable[[Client], Awaitable[None]]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from .agents import TOKEN, listening
 from .conftest import COMMAND, SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HELLO = (
     '{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",'

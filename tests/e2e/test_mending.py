@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.ingest.entries import READER_VERSION
+from whyrank.analysis.document import READER_VERSION
 from whyrank.interfaces.errors import WAITING
 
 from ..damage import cut, pages_of, told, zero

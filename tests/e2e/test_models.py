@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +19,9 @@ from whyrank.errors import ProviderError
 
 from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MINILM = minilm().fingerprint
 MEMORIES = 7  # of the workspace

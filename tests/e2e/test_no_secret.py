@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faulty_server import Fault, FaultyServer
-from whyrank.interfaces.cli.main import _VERBS
+from whyrank.interfaces.cli.main import VERBS
 
 from .agents import listening
 from .conftest import STORE, Run
 from .rest import ended, serving
 from .test_mcp_texts import call as called
 from .test_mcp_texts import over_http, over_stdio
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EMBEDDER_KEY = "sk-canary-embedder-0123456789"
 LLM_KEY = "sk-canary-llm-0123456789"
@@ -75,7 +78,7 @@ def shown_in(folder: Path) -> list[str]:
 
 def test_every_verb_has_its_line() -> None:
     """A verb that is added must be tried here."""
-    new = set(_VERBS) - set(COMMANDS) - ELSEWHERE
+    new = set(VERBS) - set(COMMANDS) - ELSEWHERE
     assert new <= {"backup", "restore", "import"}, new  # these ask no provider
 
 

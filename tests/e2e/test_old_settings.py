@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.e2e.conftest import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.conftest import Run
 
 OLD = "vectorSimilarityWeight = 20\nkeywordMatchWeight = 5\n"
 

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-
-import whyrank
+from typing import TYPE_CHECKING
 
 from .rest import BEARER, serving
+
+if TYPE_CHECKING:
+    import whyrank
 
 HOOKS = "tests.e2e.openapi_hooks"
 ROOT = Path(__file__).parents[2]

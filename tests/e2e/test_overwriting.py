@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .conftest import STORE, Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SET = {
     "corpus.jsonl": '{"id": "d1", "text": "Robin prefers green tea"}\n{"id": "d2", "text": "The ferry leaves"}\n',

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank import Engine, Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PASSAGES = Path(__file__).parents[2] / "examples" / "passages"
 QUESTIONS = [json.loads(line) for line in (PASSAGES / "questions.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faulty_server import FaultyServer
 
-from .conftest import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
 
 SECRET = "sk-very-secret-0123456789"
 SPACE = "openai/m@served/own/no-prompt"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 
-from .conftest import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
 
 WORDS = [("tea", 8.5), ("coffee", 3.2)]
 NEAR = [("tea", 0.9), ("server", 0.3)]

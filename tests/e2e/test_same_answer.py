@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp import Client
-
-import whyrank
 from whyrank.interfaces import serialize
 from whyrank.interfaces.sanitize import visible_data
 
 from .agents import listening, over_http, over_stdio, run, told
 from .conftest import NOTES, STORE, Run
 from .rest import searched, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp import Client
+
+    import whyrank
 
 FACTS = {
     "user:42": ["Robin prefers green tea", "Robin's boat is called Heron", "The spare key hangs in the shed"],

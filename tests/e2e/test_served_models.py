@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ import whyrank
 from whyrank.config.load import load
 from whyrank.engine.open import served_embedder, served_llm
 from whyrank.protocols import Message
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA = {
     "type": "object",

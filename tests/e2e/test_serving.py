@@ -9,19 +9,21 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-import whyrank
-
 from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Run
 from .rest import TOKEN, Serving, code_of, ended, request_bytes, searched, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import whyrank
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +14,10 @@ from tests.minilm import MODELS, installed
 
 from .conftest import SECONDS, STORE, Run
 from .test_models import MEMORIES, MINILM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SERVED = "openai/directions@served/32/no-prompt"
 

@@ -7,16 +7,20 @@ import http.server
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from .conftest import SECONDS
 from .rest import ended, searched, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 STAGES = {"search.analysis", "search.embedding", "search.keyword", "search.vector", "search.scoring", "search.ranking"}
 QUESTION = "what does Suzy drink in private"

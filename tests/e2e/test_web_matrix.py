@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from .agents import listening
 from .conftest import SECONDS
 from .rest import TOKEN, Serving, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 OWN = "127.0.0.1:{port}"
 HOSTS = {

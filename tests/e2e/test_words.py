@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +12,10 @@ from tests.minilm import MODELS
 from tests.multilingual import installed as multilingual_files
 
 from .translations import PAIRS, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # What stands below every English page: the same words, so that the translation is the shorter page.
 FOOTER = """

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import whyrank
+from whyrank.analysis.document import READER_VERSION, content_hash
 from whyrank.analysis.tokenizer import tokens_of
-from whyrank.ingest.entries import READER_VERSION, content_hash
 from whyrank.providers.wordllama import WordLlama
 from whyrank.types.memory import GLOBAL, Scope
 from whyrank.types.query import Where

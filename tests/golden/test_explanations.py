@@ -10,10 +10,9 @@ from whyrank import Run, rank
 from whyrank.analysis.query import analyse
 from whyrank.ranking.recipes import RECIPES, rank_pool
 from whyrank.types.memory import Memory
-from whyrank.types.names import TermBoost
 from whyrank.types.query import Query, Signal, Where
 from whyrank.types.results import Context, Labels
-from whyrank.types.trail import Part, Step, TermValue, render
+from whyrank.types.trail import Part, Step, TermBoost, TermValue, render
 
 NOW = 1_700_000_000.0
 

@@ -9,7 +9,7 @@ import pytest
 
 import whyrank
 from whyrank.storage.sqlite import schema
-from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.storage.sqlite.schema import MIGRATIONS
 
 STORES = Path(__file__).parent / "stores"
 

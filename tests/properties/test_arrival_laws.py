@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +12,16 @@ from hypothesis import strategies as st
 
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
-from whyrank.engine.facts import Changed
 from whyrank.errors import WhyrankError
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whyrank.engine.facts import Changed
+    from whyrank.types.memory import Memory
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea in May 2024", "milk", "oat milk", "Übertee", "a b", "!"]
 SCOPES = ["global", "user:1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from whyrank.kernel import COMPILED
 from whyrank.storage.bm25 import Unit
-from whyrank.storage.sqlite.connection import Connection
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.top_k import Rows
+from whyrank.storage.sqlite.postings.kernel import COMPILED
+from whyrank.storage.sqlite.postings.loops import NUMPY
 from whyrank.storage.sqlite.vectors import quantization
 from whyrank.storage.sqlite.vectors.cache import CachedVectors
 from whyrank.storage.sqlite.vectors.index import exact_rows
 from whyrank.storage.sqlite.vectors.quantization import codes_of
+
+if TYPE_CHECKING:
+    from whyrank.storage.sqlite.connection import Connection
+    from whyrank.storage.sqlite.top_k import Rows
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -113,7 +117,7 @@ def test_codes_find_what_comparing_every_vector_finds(
     def found(kernel: object) -> Rows:
         return exact_rows(NO_FILE, kernel, shelves, held, masks, question, limit)  # type: ignore[arg-type]
 
-    assert found(COMPILED) == found(None)
+    assert found(COMPILED) == found(NUMPY)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -127,7 +131,7 @@ def test_the_margin_of_codes_keeps_the_nearest_vector_that_another_one_overtakes
         return exact_rows(NO_FILE, kernel, [shelf], [held], [None], question, 5)  # type: ignore[arg-type]
 
     # Decoded, a number is up to half a step off (3/127/2 = 0.012), which is as much as these vectors differ by.
-    assert found(COMPILED) == found(None)
+    assert found(COMPILED) == found(NUMPY)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, event, given, settings
@@ -31,7 +31,6 @@ from whyrank.ranking.counterfactuals import (
 )
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.parameters import Adjustments, Knob, adjusted, knobs
-from whyrank.ranking.ranking import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import (
     Dedup,
@@ -46,13 +45,18 @@ from whyrank.ranking.stages import (
     SameLanguage,
     Superseded,
 )
-from whyrank.search.contrast import contrast
+from whyrank.search.explain import contrast
 from whyrank.search.retrieval import Stopwatch
 from whyrank.search.searcher import Searcher
 from whyrank.types.expressions import label_of
 from whyrank.types.memory import GLOBAL, Memory
 from whyrank.types.query import Query, Where
 from whyrank.types.results import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whyrank.ranking.ranking import Stage
 
 SETTINGS = (
     Adjustments(),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, RECIPES_UNDER_LAW, collections, filled, told
 from tests.properties.worlds import NOW, SEEN, queries
-from whyrank.protocols import Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.retrieval import Stopwatch, retrieve
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.memory import Memory
 from whyrank.types.query import Expansion, Query, Where
-from whyrank.types.results import Results
 from whyrank.types.trail import replay
+
+if TYPE_CHECKING:
+    from whyrank.protocols import Store
+    from whyrank.types.memory import Memory
+    from whyrank.types.results import Results
 
 WHERE = Where(scopes=SEEN, now=NOW)
 recipes = st.sampled_from(RECIPES_UNDER_LAW)

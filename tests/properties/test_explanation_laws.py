@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,16 +20,20 @@ from hypothesis import strategies as st
 
 from tests.properties.worlds import DAY, NOW, SEEN, memories, queries, scopes
 from tests.sums import faults, faults_of_hits, shared_names
-from whyrank.ingest.entries import content_hash, entry_for
+from whyrank.analysis.document import content_hash, entry_for
 from whyrank.interfaces import serialize
 from whyrank.protocols import Changes, Entry, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher
+from whyrank.storage.sqlite.postings.loops import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory, Source
 from whyrank.types.query import Query, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 EMBEDDER = WordDirections()
 VOCABULARY = (
@@ -44,7 +47,7 @@ QUESTIONS = (
 STORES: dict[str, Callable[[Path], Store]] = {
     "dictionaries": lambda _: MemoryStore(),
     "postings": lambda folder: SqliteStore(folder / "memory.db"),
-    "postings without kernel": lambda folder: SqliteStore(folder / "memory.db", kernel=None),
+    "postings without kernel": lambda folder: SqliteStore(folder / "memory.db", kernel=NUMPY),
     "fts5": lambda folder: SqliteStore(folder / "memory.db", "fts5"),
 }
 

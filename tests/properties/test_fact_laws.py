@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +17,10 @@ from whyrank.errors import WhyrankError
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea", "milk", "oat milk", "milk oat"]
 SCOPES = ["user:1", "user:2"]

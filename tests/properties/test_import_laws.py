@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.reanalysis import compare
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.memory import Memory, Scope
 
 from .test_fact_laws import HOUR, SCOPES, Act, Clock, acts, done, made
 from .worlds import memories
+
+if TYPE_CHECKING:
+    import pytest
+
+    from whyrank.engine.engine import Engine
+    from whyrank.types.memory import Memory, Scope
 
 QUESTIONS = ["green tea", "remind me", "oat milk engine"]
 

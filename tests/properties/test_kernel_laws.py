@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.properties.worlds import ANN, BOB, NOW
-from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.bm25 import DATES, PAIRS, WORDS
 from whyrank.storage.sqlite import top_k
 from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
-from whyrank.storage.sqlite.doc_values import Flags, Floats
-from whyrank.storage.sqlite.keyword import View
 from whyrank.storage.sqlite.postings import format, scorer, segments
-from whyrank.storage.sqlite.postings.format import Inverted, PostingList, Text, invert, key_of, list_of, one_page, read
+from whyrank.storage.sqlite.postings.format import (
+    Inverted,
+    Part,
+    PostingList,
+    Text,
+    Wide,
+    invert,
+    joined,
+    key_of,
+    list_of,
+    one_page,
+    read,
+)
 from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.reader import Part, Postings, Wide, followed, joined
-from whyrank.storage.sqlite.postings.scorer import FieldTerms
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
+from whyrank.storage.sqlite.postings.loops import NUMPY, FieldTerms
+from whyrank.storage.sqlite.postings.reader import Postings
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
 from whyrank.types.expressions import several, spelled
 from whyrank.types.memory import GLOBAL, Memory, Source
 from whyrank.types.query import Join, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from whyrank.storage.sqlite.doc_values import Flags, Floats
+    from whyrank.storage.sqlite.keyword import View
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -141,7 +157,7 @@ def answers(index: PostingsIndex, view: View, asked: Question) -> tuple[object, 
 def asked_of_both(store: SqliteStore, asked: Question) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """Return what is answered with the kernel and without."""
     with store.view() as view:
-        return answers(PostingsIndex(), view, asked), answers(PostingsIndex(kernel=None), view, asked)
+        return answers(PostingsIndex(kernel=KERNEL), view, asked), answers(PostingsIndex(kernel=NUMPY), view, asked)
 
 
 @given(histories(), questions())
@@ -221,7 +237,7 @@ def test_the_best_of_many_places_are_those_of_their_sums(places: int, is_masked:
     assert totals.tolist() == sums.tolist()
     allowed = sums if mask is None else sums * mask
     found, values = COMPILED.best(places, kinds, mask, wanted)
-    assert COMPILED.top(sums, mask, wanted) == (found, values)
+    assert NUMPY.best(places, kinds, mask, wanted) == (found, values)
     there = np.frombuffer(found, np.int64)
     lowest = np.sort(allowed)[-wanted] if wanted <= places else 0.0
     assert there.tolist() == np.flatnonzero((allowed >= lowest) & (allowed > 0.0)).tolist()
@@ -230,7 +246,7 @@ def test_the_best_of_many_places_are_those_of_their_sums(places: int, is_masked:
     COMPILED.given(kinds[:1], there.copy(), looked_up)
     first = [summed([kinds[0]._replace(terms=(term,))], places)[there] for term in kinds[0].terms]
     assert looked_up.tolist() == [row.tolist() for row in first]
-    assert COMPILED.living(terms[1][0][1], alive) == np.count_nonzero(alive[joined(terms[1][0][1]).places])
+    assert Postings(terms[1][0][1], alive).size == np.count_nonzero(alive[joined(terms[1][0][1]).places])
 
 
 @st.composite
@@ -248,7 +264,7 @@ def belongings(draw: st.DrawFn, places: int) -> NDArray[np.int64]:
 def test_groups_of_places_are_gathered_alike(data: st.DataObject, places: int, seed: int) -> None:
     parts = lists_of(np.random.default_rng(seed), places, places // 3)
     belonging, groups = data.draw(belongings(places)), data.draw(st.integers(0, places))
-    found = [Postings(parts, None, kernel).gathered(belonging, groups).joined for kernel in (COMPILED, None)]
+    found = [Postings(parts).gathered(belonging, groups, kernel).joined for kernel in (KERNEL, NUMPY)]
     expected = np.zeros(groups)
     for row in belonging:  # a group counts a place once for every row that says so
         for place, often in zip(*joined(parts), strict=True):
@@ -282,10 +298,9 @@ def test_no_page_reaches_beyond_its_bytes_or_the_places_there_are(changed: list[
         return
     alive, lengths = np.ones(places, np.bool_), np.ones(places, np.uint32)
     for word in (*VOCABULARY, "nothing"):
-        told = refusal(partial(list_of, page, key_of(word), 0, COMPILED))
-        assert told == refusal(partial(list_of, page, key_of(word), 0))
+        told = refusal(partial(list_of, page, key_of(word), 0))
         assert told in ("", "a page is shorter than it says")
-        listed = None if told else list_of(page, key_of(word), 0, COMPILED)
+        listed = None if told else list_of(page, key_of(word), 0)
         if listed is not None:
             all_asked_for(listed, alive, lengths)
 
@@ -304,12 +319,11 @@ def all_asked_for(listed: PostingList, alive: Flags, lengths: NDArray[np.uint32]
     kinds = (FieldTerms(lengths, 0.1, 0.5, 1.0, 1.0, alive, ((1.0, (listed,)),)),)
     places, totals, table = len(alive), np.zeros(len(alive)), np.zeros((1, len(alive)))
     for ask in (
-        partial(COMPILED.living, (listed,), alive),
         partial(COMPILED.gathered, (listed,), np.arange(places)[np.newaxis], 1, places),
         partial(COMPILED.sums, totals, kinds),
         partial(COMPILED.best, places, kinds, None, 5),
         partial(COMPILED.given, kinds, np.arange(places), table),
-        partial(followed, listed, key_of("tea") & 0xFFFFFFFF, COMPILED),
+        partial(COMPILED.pairs, listed, key_of("tea") & 0xFFFFFFFF),
     ):
         told = refusal(ask)
         assert not told or "not there" in told or "fewer followers" in told
@@ -323,20 +337,17 @@ some_texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8), min_siz
 def test_lists_and_their_followers_are_found_alike(texts: list[list[str]], word: str) -> None:
     page = one_page(invert([Text(number, tokens) for number, tokens in enumerate(texts)])[WORDS], 0)
     listed = list_of(page, key_of(word), 0)
-    assert list_of(page, key_of(word), 0, COMPILED) == listed
     if listed is None:
         return
     for other in VOCABULARY:
-        pairs = [followed(listed, key_of(other) & 0xFFFFFFFF, kernel) for kernel in (COMPILED, None)]
-        told = [None if pair is None else (pair.places.tolist(), pair.frequencies.tolist()) for pair in pairs]
-        assert told[0] == told[1]
+        compiled, plain = (kernel.pairs(listed, key_of(other) & 0xFFFFFFFF) for kernel in (KERNEL, NUMPY))
+        assert compiled == plain
 
 
 def test_a_page_of_nothing_holds_no_list() -> None:
     nobody = np.zeros(0, np.int64)
     empty = one_page(Inverted(nobody, nobody, np.zeros(0, np.uint8), np.zeros(0, np.uint32)), 0)
     assert list_of(empty, key_of("tea"), 0) is None
-    assert list_of(empty, key_of("tea"), 0, COMPILED) is None
 
 
 def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> None:
@@ -348,7 +359,7 @@ def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> Non
         compiled, plain = asked_of_both(store, asked)
         assert compiled == plain
         with store.view() as view:
-            for kernel in (COMPILED, None):
+            for kernel in (KERNEL, NUMPY):
                 index = PostingsIndex(fields=(WORDS, PAIRS, DATES), kernel=kernel)
                 index.run(view, asked.terms, asked.where, "or", 5)
                 keys = [("green", "words"), ("tea", "words"), ("green tea", "pairs"), ("day=1", "dates")]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.kernel import COMPILED, Kernel
 from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
-from whyrank.storage.sqlite.postings.format import Text, invert, inverted, pages
-from whyrank.storage.sqlite.postings.segments import MergeSource, merged_pages
-from whyrank.storage.sqlite.postings.terms import key_for
+from whyrank.storage.sqlite.postings.format import Text, invert, pages
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
+from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
+from whyrank.storage.sqlite.postings.segments import MergeSource, inverted, merged_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -34,15 +37,15 @@ WRITTEN = st.characters(exclude_categories=("Cs", "Zs"), exclude_characters="\0"
 def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
     spoken = [*texts, ["tea"] * often, ["pot", *["tea"] * often]]  # more often than a byte holds
     numbered = [Text(3 * number, tokens, letters=True) for number, tokens in enumerate(spoken)]
-    fields, words = inverted(numbered, COMPILED)
+    fields, words = inverted(numbered)
     assert [*words] == sorted({token for tokens in spoken for token in tokens})
     for field, postings in fields.items():
-        for one, other in zip(map(np.asarray, postings), invert(numbered, None)[field], strict=True):
+        for one, other in zip(map(np.asarray, postings), invert(numbered)[field], strict=True):
             np.testing.assert_array_equal(one, other, strict=True)
 
 
 def test_no_texts_have_no_postings() -> None:
-    for kernel in (COMPILED, None):
+    for kernel in (KERNEL, NUMPY):
         fields, words = inverted([], kernel)
         assert [*words] == []
         for postings in fields.values():
@@ -51,29 +54,13 @@ def test_no_texts_have_no_postings() -> None:
 
 def test_words_that_begin_alike_are_ordered_by_what_comes_then() -> None:
     tokens = ["teapotsx", "teapots", "teapotsxz", "teapotsxa", "teapotsé", "teapotsx" * 3]
-    assert [*inverted([Text(1, tokens)], COMPILED)[1]] == sorted(tokens)
+    assert [*inverted([Text(1, tokens)])[1]] == sorted(tokens)
 
 
 def test_as_many_numbers_are_wanted_as_texts() -> None:
     assert COMPILED is not None
     with pytest.raises(ValueError, match="as many numbers"):
         COMPILED.inverted([["tea"]], np.zeros(2, np.int64))
-
-
-@given(
-    st.lists(
-        st.sets(st.one_of(st.sampled_from(["tea", "teapot", "teapots", "é", "茶", "🍵"]), st.text("ab", min_size=1)))
-    ),
-    st.sampled_from(["", "a", "b", "teapot", "é"]),
-    st.sampled_from(["", "b", "teapots", "茶"]),
-)
-def test_ordered_words_are_merged_alike(lists: list[set[str]], low: str, below: str) -> None:
-    assert COMPILED is not None
-    end = key_for(below) if below else 1 << 56
-    texts = [" ".join(sorted(words)).encode() for words in lists]
-    merged = COMPILED.merged_words(texts, key_for(low), end).decode()
-    words = sorted(word for word in set().union(*lists) if key_for(low) <= key_for(word) < end)
-    assert merged == " ".join(words)
 
 
 @st.composite
@@ -104,7 +91,7 @@ def test_pages_are_merged_alike(texts: list[list[Text]], data: st.DataObject) ->
         keys = sorted({-(2**63), 2**63 - 1, *(key for _, made in indexes for key in made[field].keys[:4].tolist())})
         low, below = data.draw(st.sampled_from(keys)), data.draw(st.sampled_from([None, *keys]))
         compiled = [*merged_pages(sources, first, low, below, gone)]
-        assert compiled == [*merged_pages(sources, first, low, below, gone, None)]
+        assert compiled == [*merged_pages(sources, first, low, below, gone, NUMPY)]
 
 
 def lying(terms: int, ends: list[int], heard: list[int], postings: bytes, keys: Sequence[int] = range(2)) -> bytes:
@@ -139,9 +126,9 @@ def test_keys_go_on_from_page_to_page() -> None:
         merged_pages([MergeSource(0, (page, page))], 0, 0, None, np.zeros(0, np.bool_))
 
 
-@pytest.mark.parametrize("kernel", [COMPILED, None])
+@pytest.mark.parametrize("kernel", [KERNEL, NUMPY])
 @pytest.mark.parametrize("page", ["text", None, 5, b"", b"\0" * 40])
-def test_what_is_no_page_breaks_its_seal(page: bytes, kernel: Kernel | None) -> None:
+def test_what_is_no_page_breaks_its_seal(page: bytes, kernel: Kernel) -> None:
     with pytest.raises(ChecksumError):
         merged_pages([MergeSource(0, (page,))], 0, 0, None, np.zeros(0, np.bool_), kernel)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, filled, told
 from tests.properties.worlds import BOB, NOW, SEEN, memories, temporary
-from whyrank.analysis.query_parser import asked_for
-from whyrank.analysis.stemming import stem
+from whyrank.analysis.document import entry_for
+from whyrank.analysis.language import stem
+from whyrank.analysis.query import asked_for
 from whyrank.errors import BadQuery
-from whyrank.ingest.entries import entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.query_resolution import settled, understood
@@ -27,8 +28,10 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory
 from whyrank.types.query import Query, Where
-from whyrank.types.results import Results
 from whyrank.types.trail import replay
+
+if TYPE_CHECKING:
+    from whyrank.types.results import Results
 
 # No two have a stem in common, so that what a reader sees and what the index holds are the same.
 WORDS = ("tea", "teapot", "milk", "mill", "green", "greed", "pot", "engine", "engrave", "note")

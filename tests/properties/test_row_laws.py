@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED
+from whyrank.analysis.document import entry_for
 from whyrank.storage.sqlite.connection import sqlite3  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
+from whyrank.storage.sqlite.postings.kernel import COMPILED
+from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row, without_damage
 from whyrank.storage.sqlite.top_k import ScoredOrdinals, cut
 from whyrank.testing.store_contract import fact
 from whyrank.types.memory import Memory
@@ -39,15 +40,11 @@ def rows(draw: st.DrawFn) -> tuple[Any, ...]:
     return (*row, draw(st.integers(1, 9)))  # behind the columns stands the number of the row
 
 
-def told(held: Any) -> tuple[Any, ...]:
-    return held.id, held.scope, held.text, held.content_key, held.is_timeless, held.is_mended, held._row
-
-
 @given(st.lists(rows(), max_size=5))
-def test_rows_are_told_alike_with_and_without_the_kernel(some: list[tuple[Any, ...]]) -> None:
-    with_kernel, without = fetched(some, COMPILED), fetched(some)
-    assert repr([*map(told, with_kernel)]) == repr([*map(told, without)])  # as no number equals itself
-    assert all(isinstance(held.read(), Memory) for held in with_kernel)
+def test_every_row_becomes_a_memory_and_a_sound_one_as_it_is(some: list[tuple[Any, ...]]) -> None:
+    found = fetched(some)
+    assert all(isinstance(held.memory, Memory) for held in found)
+    assert [held.is_mended for held in found] == [without_damage(row) is not row for row in some]
 
 
 @st.composite
@@ -84,7 +81,7 @@ def test_what_is_cut_by_the_kernel_is_what_is_cut_without(
         return
     nobody = sqlite3.connect(":memory:")
     nobody.close()
-    assert tuple(found) == tuple(map(list, cut(nobody, None, held, asked, limit, is_all) or ()))
+    assert tuple(found) == tuple(map(list, cut(nobody, NUMPY, held, asked, limit, is_all) or ()))
 
 
 def test_unlike_scores_of_unlike_sources_are_cut_by_the_kernel() -> None:
@@ -115,9 +112,3 @@ def test_a_place_that_stands_nowhere_is_refused(arguments: tuple[list[int], list
     assert COMPILED is not None
     with pytest.raises(ValueError, match=r"no shelf|one size"):
         COMPILED.cut(np.array(numbers), np.array(places), np.array(scores), 5, True, (known,))
-
-
-def test_rows_that_are_too_short_are_refused() -> None:
-    assert COMPILED is not None
-    with pytest.raises(ValueError, match="row 1 has fewer values"):
-        COMPILED.told([SOUND, SOUND[:3]], b"\x01" * len(SOUND))

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.worlds import BOB, NOW, SEEN, WORDS, memories, queries, temporary
+from whyrank.analysis.document import entry_for
 from whyrank.analysis.query import analyse
-from whyrank.ingest.entries import entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.calibration import Calibration, Cutoffs
 from whyrank.search.calibrator import calibrate
-from whyrank.search.confidence import Judgement, coverage_counts, judged
+from whyrank.search.confidence import Calibration, Cutoffs, Judgement, coverage_counts, judged
 from whyrank.search.searcher import Searcher
+from whyrank.storage.sqlite.postings.loops import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
@@ -37,7 +37,7 @@ def sqlite(folder: Path) -> Store:
 
 
 def without_kernel(folder: Path) -> Store:
-    return SqliteStore(temporary(folder) / "memory.db", kernel=None)
+    return SqliteStore(temporary(folder) / "memory.db", kernel=NUMPY)
 
 
 def dictionaries(folder: Path) -> Store:

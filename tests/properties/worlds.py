@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from whyrank.analysis.document import content_hash
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
-from whyrank.ingest.entries import content_hash
 from whyrank.ranking.boosts import PRESETS, Base, Importance, TokenGate, TokenMatch
 from whyrank.ranking.diversity import MMR, Similarity
 from whyrank.ranking.fusion import Absent, Fuse, Vote
@@ -28,9 +27,7 @@ from whyrank.ranking.normalizers import (
     Sigmoid,
     Theoretical,
 )
-from whyrank.ranking.ranking import Stage
 from whyrank.ranking.recipes import Plan, Recipe
-from whyrank.ranking.reranking import Rerank
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -41,16 +38,22 @@ from whyrank.ranking.stages import (
     NotExpired,
     OpenClawSelection,
     Recency,
+    Rerank,
     SameLanguage,
     Superseded,
 )
 from whyrank.testing.fakes import SharedWords, WordDirections
 from whyrank.types.columns import Candidate
 from whyrank.types.memory import GLOBAL, Memory, Scope, Source
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Query, Run, Signal, Statistics, Where
 from whyrank.types.results import Context, Labels
-from whyrank.types.trail import TermValue
+from whyrank.types.trail import NameMatch, TermValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from whyrank.ranking.ranking import Stage
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

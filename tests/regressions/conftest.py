@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.config import load as settings
 from whyrank.providers.registry import embedder_named
+from whyrank.storage.sqlite.postings.loops import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OpenEngine = Callable[..., whyrank.Engine]
 
@@ -22,7 +26,7 @@ def open_engine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open
 
     def plain(path: Path, embedding: str) -> whyrank.Engine:
         config = settings.load({"store": str(path), "embedding": embedding}, workspace=tmp_path)
-        return whyrank.Engine(SqliteStore(path, kernel=None), embedder_named(embedding), config)
+        return whyrank.Engine(SqliteStore(path, kernel=NUMPY), embedder_named(embedding), config)
 
     def make(*facts: str, embedding: str = "wordllama", scope: str = "global") -> whyrank.Engine:
         path = tmp_path / f"{len(opened)}.db"

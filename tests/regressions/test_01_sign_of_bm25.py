@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.storage.sqlite.filters import clause_for
 from whyrank.storage.sqlite.fts5 import Fts5Index
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import StoreContract, fact
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.regressions.conftest import OpenEngine
 
 
 def test_a_better_match_scores_higher_and_not_the_same(open_engine: OpenEngine) -> None:

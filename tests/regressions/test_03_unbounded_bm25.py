@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.regressions.conftest import OpenEngine
+from typing import TYPE_CHECKING
+
 from whyrank.types.trail import part_of
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 def test_no_run_contributes_more_than_its_weight(open_engine: OpenEngine) -> None:

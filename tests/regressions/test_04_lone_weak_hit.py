@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.types.trail import part_of
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 def test_the_score_orders_and_the_confidence_speaks(open_engine: OpenEngine) -> None:

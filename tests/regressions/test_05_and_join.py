@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.regressions.conftest import OpenEngine
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 NOTE = "Write the smallest experiment first; ask which constraint can move."
 

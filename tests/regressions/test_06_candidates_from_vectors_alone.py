@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.ranking.recipes import RECIPES, RunName
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 QUERY = "ticket number zqx4471"
 LONE = "zqx4471: the harbour master counts crates of lemons every Friday"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.types.trail import part_of
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 def test_without_a_keyword_hit_the_vector_vote_is_whole(open_engine: OpenEngine) -> None:

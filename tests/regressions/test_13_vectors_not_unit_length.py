@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from whyrank.analysis.document import entry_for
 from whyrank.errors import SpaceMismatch
-from whyrank.ingest.entries import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_long_vector_is_brought_to_unit_length_on_the_way_in(tmp_path: Path) -> None:

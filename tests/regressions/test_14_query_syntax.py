@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.regressions.conftest import OpenEngine
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.interfaces.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # More than a hundred questions go through MCP too, in tests/e2e/test_same_answer.py.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.errors import NotFound
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 def test_the_old_fact_is_gone_and_comes_back_only_when_asked_for(open_engine: OpenEngine) -> None:

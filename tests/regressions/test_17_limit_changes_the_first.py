@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.regressions.conftest import OpenEngine
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.reranking import Rerank
+from whyrank.ranking.stages import Rerank
 from whyrank.testing.fakes import SharedWords
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 
 @pytest.mark.parametrize("recipe", list(RECIPES))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.regressions.conftest import OpenEngine
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.regressions.conftest import OpenEngine
 
 # Thresholds are the embedder's defaults here; a later release calibrates them on the store's own memories.
 NOTES = (

@@ -12,11 +12,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import whyrank
 from whyrank.errors import WhyrankError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WRITES = 5  # of every process, at each of its stages
 CHILDREN = 4

@@ -11,17 +11,20 @@ import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import whyrank
-from whyrank.types.memory import Memory
 
 from .kills import assert_sound
 from .victims import FORKS, SECONDS, Gone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+    from whyrank.types.memory import Memory
 
 FILES = 12
 SECTIONS = (1, 8, 200)  # of a file: with all of them changed, an ingest is several transactions

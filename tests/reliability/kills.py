@@ -10,16 +10,19 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import whyrank
-from whyrank.engine.engine import Engine
 
 from .victims import MODELS, START_ANEW, Agent, CommandLine, Gone, Library, Op, Served, Victim, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from whyrank.engine.engine import Engine
 
 MOST_BEFORE = 6  # operations done in peace before the kill is on its way
 KILLED_WITHIN = 2.0  # times what an operation took

@@ -8,13 +8,15 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import whyrank
 
 from .victims import FORKS, SECONDS
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from pathlib import Path
 
 WRITERS, READERS = 4, 8
 PAUSE_S = 0.01  # between two writes of one writer, as agents pause for longer

@@ -8,15 +8,18 @@ import socket
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 
 from .forks import CHILDREN, WRITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 45.0  # for a program; SQLite and the lock in front of it give up after thirty

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from whyrank.types.memory import Memory, Source
 
 from .ingests import kill_ingests, opened, reader, whole_versions
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 50  # with nobody else, and as many with a reader that looks all the time
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .kills import INTERFACES, State, kill, kills
 from .victims import Library
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 13  # of each of eight interfaces
 MOST_ROUNDS = 200

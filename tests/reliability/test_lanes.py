@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.soak.lanes import Counts, Lane, Record, lanes, load, run, save, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 A_MOMENT = 0.0  # seconds: one round, as the time is looked at after each
 

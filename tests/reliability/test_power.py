@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .power import MODES, Call, Disk, cut, library
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STATES = 45  # of each of four recorded runs
 needs_recorder = pytest.mark.skipif(library() is None, reason="needs Linux and cc, to record writes and syncs")

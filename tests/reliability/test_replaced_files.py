@@ -9,9 +9,9 @@ import http.client
 import json
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +19,9 @@ import whyrank
 from whyrank.errors import WhyrankError
 
 from .victims import SECONDS, TOKEN, Program, run_command, store_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WRITES = 7
 

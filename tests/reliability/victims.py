@@ -13,19 +13,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import WhyrankError
-from whyrank.protocols import Embedder
 from whyrank.providers.registry import MissingModel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from multiprocessing.connection import Connection
+
+    from whyrank.protocols import Embedder
 
 COMMAND = Path(sys.executable).with_name("whyrank")
 TOKEN = "a-token-for-these-tests"
@@ -36,8 +39,8 @@ MODELS: Mapping[str, Embedder] = {"small": WordDirections(16, "small"), "large":
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([
     "tests.reliability.victims", "whyrank", "whyrank.ingest.pipeline", "uvicorn",
-    "whyrank.interfaces.cli.main", "whyrank.interfaces.cli.facts",
-    "whyrank.interfaces.http.serve", "whyrank.interfaces.http.app",
+    "whyrank.interfaces.cli.main", "whyrank.interfaces.cli.memories",
+    "whyrank.interfaces.http.app",
     "whyrank.interfaces.mcp.command", "whyrank.interfaces.mcp.server",
 ])  # fmt: skip
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
@@ -22,6 +21,9 @@ from whyrank.interfaces import serialize
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 NOW, DAY = 1_700_000_000, 86_400
 SCOPES = ("global", "user:ann", "user:bob", "agent:mill")

@@ -8,15 +8,17 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import whyrank
 from tests.processes import started
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 BACKUPS = 20  # of a round
 RESTORED_EVERY = 5  # backups: then the first backup goes into the very store that is written to, which is small again

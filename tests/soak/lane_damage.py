@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.mutations import answers, make_world, mutate
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FIRST = 1_000  # seed of a mutation; the suite has those below
 MUTATIONS = 100  # of a round

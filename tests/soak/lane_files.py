@@ -8,17 +8,20 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.unit.ingest.shapes import shapes
-from whyrank.ingest.chunking import ChunkSize
+from whyrank.ingest.documents import ChunkSize
 from whyrank.ingest.pipeline import Ingestor, Settings
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import GLOBAL
 from whyrank.types.query import Where
 
 from .lanes import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 FILES = 500  # of a round
 LARGEST = 8_000  # characters of one shape, before mutation

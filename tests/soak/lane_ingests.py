@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.reliability.ingests import kill_ingests, opened, reader
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 20
 

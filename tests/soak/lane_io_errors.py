@@ -14,13 +14,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import whyrank
 from whyrank.errors import WhyrankError
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STEP = 3  # from one write that fails to the next
 WAYS = tuple((error, once) for once in (0, 1) for error in (errno.ENOSPC, errno.EIO))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.reliability.kills import INTERFACES, kills
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 10  # of each interface in a round, on a store of its own
 GOAL = 1_000  # of each interface

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.reliability.load import run
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROUND_S = 60.0
 

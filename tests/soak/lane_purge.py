@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests import canaries
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PURGES = 10  # of a round, of five canaries each
 CALLS = 6_000  # into C that five purges make at most; so a few of them are not killed at all

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.hostile import ask_all, fill, open_store
 
 from .lanes import STATE, Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MEMORIES = 100_000
 QUERIES = 500  # of a round

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import whyrank
 from tests import processes
 from tests.browser import launched
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EVIL = "<!doctype html><title>evil</title>"
 SECRET = "the gribble keeps the key under the third stone"

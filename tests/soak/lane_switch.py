@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.switching import NEW, answer, opened, questions, switched, texts
 from whyrank.types.memory import Document
 
 from .lanes import Counts, Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 5  # of a round
 READERS = 2  # while a model is changed that nobody kills

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import whyrank
 from tests.kills import killer
-from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.storage.sqlite.schema import MIGRATIONS
 
 from .lanes import Counts, Lane
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .lane_backups import back_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BACKUPS = 10
 

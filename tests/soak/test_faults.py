@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from tests.faulty_server import FAULTS, Fault, FaultyServer, seeded_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 FAULTS_PLANNED = 200
 SLOW: tuple[Fault, ...] = ("hang", "drip", "drip-headers", "huge")  # each takes its time-out; two of each will do

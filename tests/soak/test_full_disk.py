@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MEGABYTES = 8
 ALONE = ["unshare", "--map-root-user", "--mount"]  # a mount that nobody else sees, and that ends with the process

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .lane_io_errors import SCHEDULES, STEP, WAYS, compiler, fail_writes, failures
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_schedules_let_every_write_fail_in_every_way() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .lane_memory import CACHE_MEGABYTES, ask_fresh
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTIONS = 400  # which leave 7 MB of lists without a bound
 LIST_BYTES = CACHE_MEGABYTES * 1024 * 1024 * 36 // 100 * 3 // 8  # 1.1 MB

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .lane_files import ingest_batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILES = 400
 

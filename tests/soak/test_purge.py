@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .lane_purge import kill_purges
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PURGES = 4
 

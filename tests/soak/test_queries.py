@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.hostile import open_store
 
 from .lane_queries import kept
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MEMORIES = 50  # one file
 

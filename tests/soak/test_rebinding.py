@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .lane_rebinding import SHAPES, rebind
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_name_that_was_rebound_reads_and_writes_nothing(tmp_path: Path) -> None:

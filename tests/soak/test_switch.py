@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .lane_switch import change_among_readers, kill_change
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLS = 4
 

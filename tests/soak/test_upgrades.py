@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kills import killer
 
 from .lane_upgrades import KILLS, OLD, OPEN, STORES, fresh, kill_upgrades, schema_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_copy_is_never_torn_wherever_its_making_is_killed(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +19,10 @@ from whyrank.analysis.caches import (
     shared_bytes,
     text_cache,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 ROUND = 150  # questions
 WORDS = 6

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from whyrank.config.load import WORKSPACE_FILE, Config, flatten, load, save, token, user_file
 from whyrank.config.settings import DEFAULT_STORE, SETTINGS
 from whyrank.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +12,10 @@ import whyrank
 from tests.damage import told
 from whyrank.protocols import UNREADABLE
 from whyrank.types.memory import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
 LEFT_OUT = (

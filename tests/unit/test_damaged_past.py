@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +12,10 @@ import whyrank
 from tests.damage import told
 from whyrank.interfaces.cli.main import main
 from whyrank.types.memory import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 LOST = "what stood there before 1 change was damaged and cannot be read"
 

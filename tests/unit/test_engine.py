@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import whyrank
 from tests.minilm import MODELS, installed
@@ -17,6 +13,13 @@ from whyrank.engine.arguments import Filters
 from whyrank.errors import ConfigError, NotFound, StoreError
 from whyrank.types.memory import Document, Scope
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @pytest.fixture

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, ProviderUnavailable
 from whyrank.testing.fakes import ScriptedLlm
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT = "The lamp tool is switched on with the command lampctl start."
 LINE = '{"text": "Say lampctl start to switch on the lämp", "evidence": "the command lampctl"}'

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
-from whyrank.engine.facts import Added, Changed
 from whyrank.errors import ConfigError, NotFound, StoreError
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.lifetimes import LIFETIMES, REFRESHED
-from whyrank.types.memory import Memory, Scope
+from whyrank.types.memory import LIFETIMES, REFRESHED, Memory, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.engine.facts import Added, Changed
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

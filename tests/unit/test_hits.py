@@ -4,123 +4,45 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.errors import StoreError
 from whyrank.interfaces import serialize
-from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.types.memory import GLOBAL, Document, Memory, Scope
-from whyrank.types.query import Where
-from whyrank.types.results import (
-    ContentKey,
-    Fetched,
-    HeldMemories,
-    Hit,
-    Results,
-    are_open,
-    at_hand,
-    content_keys_of,
-    origins_of,
-    text_of,
-)
+from whyrank.types.memory import Document, Memory
+from whyrank.types.results import Hit, Results, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 NOW = 1_700_000_000.0
 
 
-class Row(Fetched):
-    """A row that holds a memory's id, the memory, and whom to tell that it was made."""
-
-    @property
-    def scope(self) -> str:
-        return str(self._row[1].scope)
-
-    @property
-    def text(self) -> str:
-        return str(self._row[1].text)
-
-    @property
-    def content_key(self) -> ContentKey:
-        key: ContentKey = self._row[1].content_key
-        return key
-
-    def make(self) -> Memory:
-        identity, memory, made = self._row
-        made.append(identity)
-        assert isinstance(memory, Memory)
+def stored(memory: Memory, read: list[str]) -> Stored:
+    def reading(identity: str) -> Memory:
+        read.append(identity)
         return memory
 
-
-def fetched(memory: Memory, made: list[str], *, is_timeless: bool = True) -> Fetched:
-    return Row((memory.id, memory, made), is_timeless)
+    return Stored(memory.id, memory.scope, memory.origin, memory.content_key, reading)
 
 
-def test_a_memory_is_made_once_and_only_when_somebody_looks() -> None:
-    made: list[str] = []
-    hit = Hit(fetched(Memory("a", "tea"), made))
-    assert (hit.id, made) == ("a", [])
-    assert (hit.memory.text, hit.memory.text, made) == ("tea", "tea", ["a"])
+def test_a_memory_is_read_only_when_somebody_looks() -> None:
+    read: list[str] = []
+    hit = Hit(stored(Memory("a", "tea"), read))
+    assert (hit.id, hit.held.origin, hit.held.content_key, read) == ("a", "a", ("", 0, "", "a"), [])
+    assert (hit.memory.text, read) == ("tea", ["a"])
 
 
 def test_a_memory_that_waits_equals_the_one_that_it_is() -> None:
     memory = Memory("a", "tea")
-    assert fetched(memory, []) == memory
-    assert memory == fetched(memory, [])
-    assert fetched(memory, []) != fetched(Memory("a", "coffee"), [])
-    assert hash(fetched(memory, [])) == hash(memory)
-
-
-def test_the_guard_makes_no_memory_that_nothing_limits() -> None:
-    made: list[str] = []
-    assert are_open([fetched(Memory("a", "tea"), made)], Where(now=NOW))
-    assert made == []
-
-
-@pytest.mark.parametrize(
-    "memory",
-    [
-        Memory("a", "tea", scope=Scope("user", "ann")),
-        Memory("a", "tea", expires=NOW - 1),
-        Memory("a", "tea", valid_from=NOW + 1),
-        Memory("a", "tea", valid_until=NOW - 1),
-        Memory("a", "tea", superseded_by="b"),
-    ],
-)
-def test_the_guard_says_of_what_waits_what_it_says_of_a_memory(memory: Memory) -> None:
-    where, limited = Where(now=NOW), memory.scope == GLOBAL
-    assert not are_open([memory], where)
-    assert not are_open([fetched(memory, [], is_timeless=not limited)], where)
-
-
-def test_the_guard_looks_at_everything_when_asked_about_another_time() -> None:
-    later = Memory("a", "tea", created=NOW)
-    assert are_open([fetched(later, [])], Where(now=NOW))
-    assert not are_open([fetched(later, [])], Where(now=NOW, as_of=NOW - 1))
-
-
-def test_what_is_at_hand_needs_its_store_no_more(tmp_path: Path) -> None:
-    store = tmp_path / "memory.db"
-    with whyrank.open(store, workspace=tmp_path, embedding="none") as engine:
-        known = {memory.id: memory for memory in (engine.add("Robin drinks tea"), engine.add("Ann drinks tea"))}
-    with closing(SqliteStore(store)) as opened:
-        held = opened.held(known, frozenset({GLOBAL}))
-        read = at_hand(held)
-        assert at_hand(read) is read
-        assert origins_of(read, [*known]) == origins_of(held, [*known])
-        assert content_keys_of(read, [*known]) == content_keys_of(held, [*known])
-    assert read == known
-    assert [text_of(one) for one in read.values()] == ["Robin drinks tea", "Ann drinks tea"]
-
-
-def test_what_is_no_storage_row_is_made_at_once() -> None:
-    made: list[str] = []
-    assert at_hand({"a": fetched(Memory("a", "tea"), made)}) == {"a": Memory("a", "tea")}
-    assert made == ["a"]
+    assert stored(memory, []) == memory
+    assert memory == stored(memory, [])
+    assert stored(memory, []) != stored(Memory("a", "coffee"), [])
+    assert hash(stored(memory, [])) == hash(memory)
 
 
 @pytest.fixture
@@ -199,11 +121,11 @@ def test_an_answer_can_be_shown_whole_after_a_dropped_hit_was_forgotten(tmp_path
 
 def test_an_answer_can_be_written_as_plain_values(results: Results) -> None:
     written = asdict(results)
-    assert [hit.held for hit in written["hits"]] == [hit.memory for hit in results.hits]
+    assert [hit.held for hit in written["hits"]] == [asdict(hit.memory) for hit in results.hits]
     assert [hit.memory for hit in written["dropped"]] == [hit.memory for hit in results.dropped]
 
 
 def test_a_copy_of_memories_that_wait_is_the_memories() -> None:
     memories = {"a": Memory("a", "tea"), "b": Memory("b", "coffee")}
-    waiting = HeldMemories(["a", "b"], [1, 2], lambda place: fetched(memories["ab"[place]], []))
+    waiting = {identity: stored(memory, []) for identity, memory in memories.items()}
     assert pickle.loads(pickle.dumps(waiting)) == copy.deepcopy(waiting) == memories

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +14,9 @@ from tests.kills import killer
 from whyrank.engine.engine import Engine
 from whyrank.errors import ConfigError
 from whyrank.types.memory import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Opened = Callable[[str], Engine]
 

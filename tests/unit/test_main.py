@@ -6,9 +6,12 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 AS_IT_IS = gc.get_threshold()[0]  # how many new objects Python lets come before it looks for garbage
 COMMAND = """

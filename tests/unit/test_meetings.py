@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import whyrank
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Background
 from whyrank.errors import ConfigError, ProviderRefused, StoreFull
-from whyrank.protocols import Embedder
 from whyrank.storage.sqlite import purge
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
-from whyrank.types.vectors import unit_row, unit_rows
+from whyrank.types.columns import unit_row, unit_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from whyrank.protocols import Embedder
 
 
 def over(path: Path, embedder: Embedder | None, **given: object) -> Engine:

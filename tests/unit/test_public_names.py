@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PUBLIC = {
     "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Document", "Engine", "Finding", "Hit", "Memory", "Part",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.errors import ConfigError
-from whyrank.evaluation.synthetic_queries import Pseudo
-from whyrank.evaluation.tuning import Tuning, TuningSetup, _hidden
+from whyrank.evaluation.tuning import Pseudo, Tuning, TuningSetup, _hidden
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 WORDS = [
     a + b for a in ("bel", "dor", "fin", "gol", "hum", "kar", "lum", "mir", "nol", "pra") for b in ("ta", "vik", "son")

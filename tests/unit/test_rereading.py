@@ -5,20 +5,23 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from whyrank.analysis.document import READER_VERSION, entry_for
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.errors import StoreChanged, StoreFull
-from whyrank.ingest.entries import READER_VERSION, entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import GLOBAL, Memory, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 USER = Scope.parse("user:1")
 _KILLED = """

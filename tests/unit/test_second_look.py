@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, NotFound
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.documents import memories_in
+from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.interfaces.cli.main import main
 from whyrank.interfaces.cli.output import heading
 from whyrank.ranking.normalizers import Atan
 from whyrank.types.memory import GLOBAL, Document, Memory, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 LONG = "word " * 120
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +12,9 @@ from whyrank.errors import ConfigError
 from whyrank.ranking.normalizers import Above
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.stages import OpenClawSelection
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -5,20 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import NOTE, Makers
 from whyrank.errors import ConfigError, NotFound, ProviderRefused, ProviderUnavailable
-from whyrank.protocols import Embedder
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from whyrank.protocols import Embedder
 
 NOTES = 200
 SMALL, LARGE = WordDirections(16, "small"), WordDirections(48, "large")

@@ -6,9 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .adapters import ENGINES, UNASKED, chosen, engine_named
 from .errors import ConformanceError, NotInstalled, UsageError
@@ -17,6 +16,9 @@ from .page import is_page, page_of
 from .report import HEADING, HOW, as_markdown, as_text
 from .session import keep, kept, run
 from .trial import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 NOT_CONFORMING, INTERRUPTED = 18, 130  # exit status; the second as shells have it
 _BEGINNING = 2_000  # characters: what a file is stands there

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .adapter import Answer, Question
 from .corpora import everyday, planted
 from .meanings import Corpus
 from .trial import Lab, Trial, quoted, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _TEA = (
     ("green", "green tea is steeped at seventy degrees"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from .adapter import Note
 from .meanings import Planted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _WHO = ("Alma", "Bertil", "Chiara", "Dmitri", "Esra", "Fergus", "Gudrun", "Hideo", "Ines", "Jonas", "Kofi", "Leila")
 _DID = ("painted", "watered", "borrowed", "repaired", "photographed", "measured", "wrapped", "sold", "hid", "polished")

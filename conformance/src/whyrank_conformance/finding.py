@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .adapter import Adapter, Question
 from .corpora import IN_OTHER_TONGUES, everyday, planted
 from .meanings import Corpus
 from .trial import Lab, Trial, among, printable, quoted, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A question as people ask it, and a note that shares some words of it: in English, German and Spanish.
 _ASKED = (

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .adapter import Answer, Door, Note, Question, Verdict
 from .sound import Scored, Sound
 
 if TYPE_CHECKING:
-    from .adapter import Vector
+    from collections.abc import Mapping, Sequence
+
+    from .adapter import Answer, Door, Note, Question, Vector, Verdict
 
 _MINIMUM = 0.35  # OpenClaw's default of February 2026
 _POOL = 50  # candidates, where only the vectors bring any or a filter comes too late

@@ -7,17 +7,16 @@ down beside the note, so that an engine's order can be compared with what it was
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .adapter import Note
-
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from .adapter import Vector
+    from .adapter import Note, Vector
 
 TOPICS = 16  # axes that questions lie on, at most so many in a corpus
 PRIVATE = 240  # further axes, in which every text has a direction of its own: cosines of 0 ± 0.06 among themselves

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from .adapters import OURS
-from .outcome import Outcome, Report
 from .report import SIGNS, headline, passed, versions_of
 from .suite import CHECKS
 from .trial import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .outcome import Outcome, Report
 
 _POLICY = escape("default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'")
 _GUARD = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .adapters import OURS, UNASKED
-from .outcome import Conformance, Outcome, Report, State
 from .suite import CHECKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .outcome import Conformance, Outcome, Report, State
 
 SIGNS: Mapping[State, str] = {"passed": "✓", "failed": "✗", "not applicable": "–"}
 HEADING = "# Conformance: who makes which mistake"

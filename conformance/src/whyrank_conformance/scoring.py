@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .adapter import Answer, Question
 from .corpora import everyday, planted
 from .meanings import Corpus, Planted
 from .trial import Lab, Trial, among, before, quoted, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MANY = 20  # notes between the strongest and the weakest match, so that ranks tell them apart too
 _VOYAGE = Question("ferry harbour", limit=30)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .adapter import Adapter
 from .adapters import ENGINES, engine_named
 from .errors import BadReport
 from .outcome import FORMAT, Conformance, Report, Skipped, report_from
 from .suite import Tell, examine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from .adapter import Adapter
 
 
 def run(

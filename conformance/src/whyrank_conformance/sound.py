@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .adapter import ABILITIES, Adapter, Answer, Door, Found, Note, Question, Setup, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from .adapter import Vector
 
 _STOP_WORDS = frozenset(

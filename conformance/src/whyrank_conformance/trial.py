@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .adapter import Ability, Adapter, Answer, Question, Setup
 from .meanings import DIMENSION, Corpus, Meanings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 _TOLD = 6  # ids of an answer that are written down
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 ENTRY_BYTES = 400  # key, value object, its dictionary and the links of the order; tracemalloc: 350 for an empty list
 STRING_BYTES = 60  # a short str object, as tracemalloc counts it
@@ -111,29 +111,23 @@ class ByteBoundedCache(Generic[Key, Value]):
         return [*self._values.values()]
 
 
-class _Shared(NamedTuple):
-    """A cache that all stores of a process share: how many entries it has, and the most it may have."""
-
-    entries: Callable[[], int]
-    most: int
-
-
-_shared: list[_Shared] = []
+# Caches that all stores of a process share: how many entries each has, and the most it may have.
+_shared: list[tuple[Callable[[], int], int]] = []
 
 
 def share(count: Callable[[], int], most: int) -> None:
     """Count a cache of words that all stores of the process share."""
-    _shared.append(_Shared(count, most))
+    _shared.append((count, most))
 
 
 def shared_bytes() -> int:
     """Return about how many bytes the caches hold that all stores of the process share."""
-    return TEXT_BYTES * sum(cache.entries() for cache in _shared)
+    return TEXT_BYTES * sum(count() for count, _ in _shared)
 
 
 def most_shared_bytes() -> int:
     """Return the approximate maximum of bytes they hold."""
-    return TEXT_BYTES * sum(cache.most for cache in _shared)
+    return TEXT_BYTES * sum(most for _, most in _shared)
 
 
 def text_cache(most: int, longest: int = LONGEST_TEXT) -> Callable[[Function], Function]:
@@ -147,7 +141,7 @@ def text_cache(most: int, longest: int = LONGEST_TEXT) -> Callable[[Function], F
         def cached(text: str, *rest: Hashable) -> Any:
             return kept(text, *rest) if len(text) <= longest else function(text, *rest)
 
-        return cast(Function, cached)
+        return cast("Function", cached)
 
     return decorate
 
@@ -163,12 +157,8 @@ class Memo(dict[str, Value], Generic[Value]):
     def __missing__(self, word: str) -> Value:
         made = self._make(word)
         if len(word) <= LONGEST_WORD:
-            if len(self) >= self._most:
-                self._forget()
+            # The older half is evicted; frequent words return with their next occurrence.
+            for old in [*islice(self, self._most // 2)] if len(self) >= self._most else ():
+                self.pop(old, None)  # another thread may have been faster
             self[word] = made
         return made
-
-    def _forget(self) -> None:
-        """Evict the older half; frequent words return with their next occurrence."""
-        for word in [*islice(self, self._most // 2)]:
-            self.pop(word, None)  # another thread may have been faster

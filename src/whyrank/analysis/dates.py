@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain
+from typing import TYPE_CHECKING
 
-from .normalize import compose, fold, pattern
+from .normalize import SIGN, compose, fold, pattern
 
-SIGN = "="
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 MONTHS = 12
 
 # Month names by language, in the forms people write; abbreviations only where they are no words of their own.
@@ -66,11 +70,15 @@ _BESIDE_A_NUMBER = re.compile(rf"[0-9](?:st|nd|rd|th|er)?{_GAP}{_IN_DOUBT}|{_IN_
 
 def date_words(moment: float) -> tuple[str, ...]:
     """Return the day, month and year of a moment as date words."""
+    day = _day_of(moment)
+    return day_words(day.day, day.month, day.year) if day is not None else ()
+
+
+def _day_of(moment: float) -> date | None:
     try:
-        day = datetime.fromtimestamp(moment, UTC)
+        return datetime.fromtimestamp(moment, UTC).date()
     except (ValueError, OverflowError, OSError):
-        return ()
-    return day_words(day.day, day.month, day.year)
+        return None
 
 
 def day_words(day: int, month: int, year: int) -> tuple[str, ...]:
@@ -194,3 +202,162 @@ def _day(number: int) -> str:
 
 def _month(number: int) -> str:
     return f"month{SIGN}{number}"
+
+
+# Days from today that one word names, in its own language only: French "hier" is German for "here".
+_NAMED = {
+    "en": {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1},
+    "de": {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2},
+    "fr": {"aujourd'hui": 0, "hier": -1, "avant-hier": -2, "demain": 1, "après-demain": 2},
+    "es": {"hoy": 0, "ayer": -1, "anteayer": -2},
+    "it": {"oggi": 0, "ieri": -1, "domani": 1, "dopodomani": 2},
+    "pt": {"hoje": 0, "ontem": -1, "anteontem": -2, "amanhã": 1},
+    "nl": {"vandaag": 0, "gisteren": -1, "eergisteren": -2, "overmorgen": 2},
+    "ru": {"сегодня": 0, "вчера": -1, "позавчера": -2, "завтра": 1, "послезавтра": 2},
+}
+_AWAY = {language: {fold(word): days for word, days in words.items()} for language, words in _NAMED.items()}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SATURDAY = _WEEKDAYS.index("saturday")
+_SPELT = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = {"an": 1, "a couple of": 2, **{word: max(1, place) for place, word in enumerate(_SPELT)}}
+_SIDES = {"last": -1, "previous": -1, "past": -1, "this": 0, "next": 1, "coming": 1}
+
+_MOST = 400  # of any unit: larger counts are not meant as dates
+_UNITS = ("day", "week", "month", "year")
+_DAYS_PER_WEEK = 7
+_TOLD_WORD = re.compile(r"[\w'-]+")
+_TWO_AWAY = re.compile(r"\bday (?P<side>before yesterday|after tomorrow)\b")
+_COUNTED = re.compile(
+    rf"(?P<ahead>\bin )?\b(?P<number>\d{{1,3}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))}) "
+    rf"(?P<unit>{'|'.join(_UNITS)})s?\b(?P<ago> ago\b)?"
+)
+_SIDED = re.compile(rf"\b(?P<side>{'|'.join(_SIDES)}) (?P<what>\w+)\b")
+# Every plain text with a relative date holds one of these.
+TELLING: frozenset[str] = frozenset().union(*_AWAY.values(), _SIDES, _UNITS, [f"{unit}s" for unit in _UNITS])
+_PARTS_OF_TODAY = frozenset({"morning", "afternoon", "evening"})
+
+
+def told_dates(text: str, moment: float, language: str = "en") -> tuple[str, ...]:
+    """Return the date words of a text's relative dates, resolved against the moment of its writing."""
+    today = _day_of(moment)
+    if today is None:
+        return ()
+    said = fold(text).replace("’", "'")
+    named = _named(said, today, _AWAY.get(language, {}))
+    return tuple(dict.fromkeys((*named, *_counted(said, today), *_sided(said, today))))
+
+
+def _named(said: str, today: date, away: dict[str, int]) -> Iterator[str]:
+    """Yield the dates of single words, and of "the day before yesterday", which is not its last word's."""
+    for match in dict.fromkeys(_TWO_AWAY.findall(said)) if "day " in said else ():
+        yield from _relative_day(today, -2 if match.startswith("before") else 2)
+        said = said.replace(f"day {match}", "")
+    if _mentions(said, away):
+        for word in _TOLD_WORD.findall(said):
+            if word in away:
+                yield from _relative_day(today, away[word])
+
+
+def _counted(said: str, today: date) -> Iterator[str]:
+    """Yield "three weeks ago" and "in two days"; a number of days alone is no date."""
+    for match in _COUNTED.finditer(said) if _mentions(said, _UNITS) else ():
+        if bool(match["ahead"]) == bool(match["ago"]):
+            continue
+        number = _COUNTS.get(match["number"]) or int(match["number"])
+        yield from _shifted(today, match["unit"], number if match["ahead"] else -number)
+
+
+def _sided(said: str, today: date) -> Iterator[str]:
+    """Yield "last month", "next year", "this morning", "last Friday" and "this May"."""
+    for match in _SIDED.finditer(said) if _mentions(said, _SIDES) else ():
+        side, what = _SIDES[match["side"]], match["what"]
+        if what == "week":
+            first = _DAYS_PER_WEEK * side - today.weekday()
+            yield from chain.from_iterable(_relative_day(today, first + day) for day in range(_DAYS_PER_WEEK))
+        elif what == "weekend":
+            first = _DAYS_PER_WEEK * side - today.weekday() + _SATURDAY
+            yield from chain(_relative_day(today, first), _relative_day(today, first + 1))
+        elif what in ("month", "year"):
+            yield from _shifted(today, what, side)
+        elif what == "night":
+            yield from _relative_day(today, min(side, 0))
+        elif what in _PARTS_OF_TODAY and not side:
+            yield from _relative_day(today, 0)
+        elif what in _WEEKDAYS:
+            ahead = (_WEEKDAYS.index(what) - today.weekday()) % _DAYS_PER_WEEK  # today is neither last nor next
+            yield from _relative_day(today, ahead - _DAYS_PER_WEEK if side < 0 else ahead or _DAYS_PER_WEEK * side)
+        elif what in MONTH_OF and (side or what not in AMBIGUOUS):  # "this may fail" is about no month
+            month = MONTH_OF[what]  # "last May" ended before this month, "next May" is to come
+            is_elsewhere = month >= today.month if side < 0 else month <= today.month
+            yield from month_words(month, today.year + side * is_elsewhere)
+
+
+def _mentions(said: str, words: Iterable[str]) -> bool:
+    """Return whether a text holds one of some words: a quick test that most texts fail."""
+    return any(word in said for word in words)
+
+
+def _shifted(today: date, unit: str, number: int) -> Iterator[str]:
+    """Yield the date words of a moment so many units away, in the precision of the unit."""
+    if abs(number) > _MOST:
+        return
+    if unit == "month":
+        years, month = divmod(today.year * 12 + today.month - 1 + number, 12)
+        yield from month_words(month + 1, years)
+    elif unit == "year":
+        yield year_word(today.year + number)
+    else:
+        yield from _relative_day(today, number * (_DAYS_PER_WEEK if unit == "week" else 1))
+
+
+def _relative_day(today: date, days: int) -> Iterator[str]:
+    try:
+        there = today + timedelta(days=days)
+    except OverflowError:
+        return
+    yield from day_words(there.day, there.month, there.year)
+
+
+_TOO_FAR = 1e15  # beyond this a number is no moment in any unit
+_MILLISECONDS_FROM = 1e11  # a number beyond this is milliseconds: in seconds it would be the year 5138
+# Numbers that are dates as they are written: as seconds they would be moments of 1970.
+_YEARS, _DAYS_WRITTEN = range(1900, 2101), range(1900_01_01, 2101_01_01)
+
+_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %B, %Y", "%B %d, %Y", "%I:%M %p on %d %B, %Y")
+
+
+def parse_date(value: object) -> float | None:
+    """Return a moment as seconds since 1970, or None if it is no date."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _from_number(value)
+    return _from_text(value.strip()) if isinstance(value, str) and value.strip() else None
+
+
+def _from_number(value: float) -> float | None:
+    # `in` with a float would search the range item by item.
+    whole = value if isinstance(value, int) else int(value) if math.isfinite(value) and value == int(value) else -1
+    if whole in _YEARS:
+        return None  # a year alone has no day
+    if whole in _DAYS_WRITTEN:
+        return _from_text(str(whole))
+    for seconds in (value, value / 1000 if abs(value) < _TOO_FAR else value):
+        if abs(seconds) < _MILLISECONDS_FROM:
+            return float(seconds)
+    return None
+
+
+def _from_text(text: str) -> float | None:
+    try:
+        return parse_date(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    for form in _FORMATS:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    return None

@@ -1,20 +1,26 @@
-"""Entries: the tokens, names, date words and content hash of a memory."""
+"""Entries: the ids, tokens, names, date words and content hashes of memories."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from ..protocols import Entry, Name
-from ..types.memory import Memory
-from .dates import asked_dates, date_words
-from .entities import speaker_mark
+from ..types.memory import GLOBAL, Scope
+from .dates import asked_dates, date_words, told_dates
 from .language import language_mark
-from .names import names_of
-from .relative_dates import told_dates
+from .names import names_of, speaker_mark
+from .normalize import same_bytes
 from .tokenizer import Reading, reading_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..types.columns import MemoryId
+    from ..types.memory import Memory
 
 
 def searchable_text(memory: Memory) -> str:
@@ -64,9 +70,7 @@ _read = attrgetter(
 
 def entry_for(memory: Memory, language: str) -> Entry:
     """Analyse a memory."""
-    text = embedded_text(memory)
-    read = reading_of(searchable_text(memory), language)
-    return _entry(memory, language, read, names_of(memory), text, content_hash(text))
+    return entries_for([memory], language)[0]
 
 
 def entries_for(memories: Sequence[Memory], language: str) -> list[Entry]:
@@ -116,3 +120,60 @@ def _date_words(memory: Memory, read: Reading) -> tuple[str, ...]:
 def content_hash(text: str) -> str:
     """Return the fingerprint of a text."""
     return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=16).hexdigest()
+
+
+_ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+
+
+def fingerprints(scope: Scope, text: str) -> tuple[MemoryId, str, str]:
+    """Return the id, the `text_key` and the `content_hash` of a new fact, encoding its text once."""
+    said = same_bytes(text)
+    key = hashlib.blake2b(said, digest_size=16).hexdigest()
+    letters = text.encode("utf-8", errors="replace")
+    exact = key if said == letters else hashlib.blake2b(letters, digest_size=16).hexdigest()
+    return _id(_EVERYBODYS if scope is GLOBAL else _place(scope, ""), said, _FIRST), key, exact
+
+
+def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
+    """Return the id of a memory: the same content at the same place has the same id in every store."""
+    return _id(_place(scope, path), text.encode("utf-8", errors="replace"), _number(occurrence))
+
+
+def _id(place: bytes, said: bytes, number: bytes) -> MemoryId:
+    told = b"".join((place, len(said).to_bytes(8, "little"), said, number))
+    bits = int.from_bytes(hashlib.blake2b(told, digest_size=_ID_BYTES).digest(), "big")
+    pairs = _PAIRS
+    return (
+        f"m_{pairs[bits >> 70]}{pairs[bits >> 60 & 1023]}{pairs[bits >> 50 & 1023]}{pairs[bits >> 40 & 1023]}"
+        f"{pairs[bits >> 30 & 1023]}{pairs[bits >> 20 & 1023]}{pairs[bits >> 10 & 1023]}{pairs[bits & 1023]}"
+    )
+
+
+@lru_cache(maxsize=64)  # many memories come from one place
+def _place(scope: Scope, path: str) -> bytes:
+    return _measured(str(scope)) + _measured(path)
+
+
+@lru_cache(maxsize=8)  # a text seldom occurs at one place more than once
+def _number(occurrence: int) -> bytes:
+    return _measured(str(occurrence))
+
+
+def _measured(text: str) -> bytes:
+    """Return a text with its length in front: no two lists of texts give the same bytes."""
+    data = text.encode("utf-8", errors="replace")
+    return len(data).to_bytes(8, "little") + data
+
+
+_EVERYBODYS, _FIRST = _place(GLOBAL, ""), _number(0)  # as nearly all facts have them
+
+
+def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Number equal texts, so that each gets an id of its own."""
+    seen: dict[str, int] = {}
+    for text in texts:
+        number = seen.get(text, 0)
+        yield text, number
+        seen[text] = number + 1

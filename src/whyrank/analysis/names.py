@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, dropwhile
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..protocols import Name
-from ..types.memory import Memory
-from ..types.names import NameMatch, NameProbe, NameRelation
-from .accents import are_spellings, bare_spelling, plain_spellings
+from ..types.trail import NameMatch, NameProbe, NameRelation
 from .caches import text_cache
-from .normalize import compose, fold, pattern
+from .language import STOP_WORDS, are_spellings, bare_spelling, plain_spellings
+from .normalize import SIGN, compose, fold, pattern
 from .tokenizer import MAX_TOKEN_LETTERS, parts_of, spoken_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..types.memory import Memory
 
 _NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
@@ -125,15 +128,10 @@ def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:
     """Return the name probe of a query."""
     words = _words(text)
-    return NameProbe(name_key(text), _parts_of_all(words), _windows(tuple(map(fold, words))), typos)
+    return NameProbe(name_key(text), _parts_of_all(words), windows_of(tuple(map(fold, words))), typos)
 
 
-def plain_probe(words: Sequence[str]) -> NameProbe:
-    """Return the same for plain words, folded."""
-    return NameProbe("".join(words), tuple([word[:MAX_TOKEN_LETTERS] for word in words]), _windows(tuple(words)))
-
-
-def _windows(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def windows_of(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return every run of neighbouring words inside a sentence, longest first."""
     if not 1 < len(words) <= MAX_WINDOWED_WORDS:
         return ()
@@ -141,14 +139,9 @@ def _windows(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple([words[i : i + size] for size in sizes for i in range(len(words) - size + 1)])
 
 
-def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
-    """Return the word windows of a query by the keys of the names they would be, the longest of each."""
-    return _by_key(probe.windows)
-
-
-@lru_cache(maxsize=8)
-def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
-    """Cache the windows of the last queries: speakers, names and every comparison with a name need them."""
+@lru_cache(maxsize=8)  # of the last queries: speakers, names and every comparison with a name need them
+def windows_by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
+    """Return word windows of a query by the keys of the names they would be, the longest of each."""
     letters = "".join(chain.from_iterable(windows))
     if letters.isascii() and letters.isalnum():  # every word is its own key
         return {"".join(window): window for window in reversed(windows)}
@@ -165,7 +158,7 @@ def edits_allowed(key: str) -> int:
 
 def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
     """Return the best relation between the query and any of a memory's names."""
-    windows = windows_by_key(probe)
+    windows = windows_by_key(probe.windows)
     matches = [match for name in names if (match := _relation(probe, name, windows))]
     return min(matches, key=match_order, default=None)
 
@@ -177,7 +170,11 @@ def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch 
     if not accented and probe.key.isascii():  # as most are
         return found
     asked = _spelled(probe)
-    others = [plain for name in accented for plain in _plain_names(name)]
+    others = [
+        name._replace(key=key, words=_typed(name.words, way))
+        for name in accented
+        for way, key in enumerate(plain_spellings(name.key)[:_WAYS])
+    ]
     others += [same for name in names if (same := _as_asked(name, asked))]
     matches = [*_in_accents(probe, asked.windows, others)]
     for plain, windows in asked.plainly:
@@ -207,11 +204,6 @@ def _typed(words: tuple[str, ...], way: int) -> tuple[str, ...]:
     return tuple([typed[min(way, len(typed) - 1)] for typed in ways])
 
 
-def _plain_names(name: Name) -> Iterator[Name]:
-    for way, key in enumerate(plain_spellings(name.key)[:_WAYS]):
-        yield name._replace(key=key, words=_typed(name.words, way))
-
-
 class _Spelled(NamedTuple):
     """Query in its own spelling and without accents; its keys and words by their common spelling."""
 
@@ -223,8 +215,8 @@ class _Spelled(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _spelled(probe: NameProbe) -> _Spelled:
-    windows = windows_by_key(probe)
-    plain = [(one, windows_by_key(one)) for one in plainly(probe)]
+    windows = windows_by_key(probe.windows)
+    plain = [(one, windows_by_key(one.windows)) for one in plainly(probe)]
     return _Spelled(windows, plain, _by_bare_spelling((probe.key, *windows)), _by_bare_spelling(probe.words))
 
 
@@ -270,12 +262,9 @@ def _relation(probe: NameProbe, name: Name, windows: dict[str, tuple[str, ...]])
     if name.key == probe.key:
         return NameMatch("equal", name.text, name.specificity)
     # Another number is no slip: `2025-03-12` is another day than `2025-03-13`, `ADR-016` another page than `ADR-006`.
-    nearly = _nearly(probe, name) if _digits(probe.key) == _digits(name.key) else None
+    same_numbers = [*filter(str.isdigit, probe.key)] == [*filter(str.isdigit, name.key)]
+    nearly = _nearly(probe, name) if same_numbers else None
     return nearly or _partial(probe, name) or _in_sentence(name, windows)
-
-
-def _digits(key: str) -> list[str]:
-    return [letter for letter in key if letter.isdigit()]
 
 
 def _nearly(probe: NameProbe, name: Name) -> NameMatch | None:
@@ -323,3 +312,79 @@ def _in_sentence(name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch |
     if window is None or name.specificity == STEM:
         return None
     return NameMatch("in a sentence", name.text, name.specificity, words=window)
+
+
+_CAPITALISED = pattern(r"(?<![\p{L}\p{M}\p{N}_])\p{Lu}[\p{L}\p{M}\p{N}'-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'-]*)*")
+_IDENTIFIER = pattern(
+    r"\b(?:[\p{L}\p{N}]+(?:[_./:\\-][\p{L}\p{N}]+)+|[\p{Ll}\p{N}]+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*)"
+)
+# The same two for pure ASCII.
+_ASCII_CAPITALISED = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Za-z0-9'-]*(?:\s+[A-Z][A-Za-z0-9'-]*)*", re.ASCII)
+_ASCII_IDENTIFIER = re.compile(
+    r"\b(?:[A-Za-z0-9]+(?:[_./:\\-][A-Za-z0-9]+)+|[a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Z][a-z]+[A-Z][A-Za-z0-9]*)", re.ASCII
+)
+# No space, and a sign that prose does not put inside words, or a capital in the middle.
+_WHOLE_IDENTIFIER = pattern(
+    r"(?=\S*[\p{L}\p{N}])\S*(?:[\p{L}\p{N}][_./:\\-]+[\p{L}\p{N}]|[~/\\][\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{L}_|_\p{L}|\(\))\S*"
+)
+FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
+
+
+def entities_in(text: str) -> tuple[str, ...]:
+    """Return the entities a text names, in order of appearance, each once."""
+    composed = compose(text)
+    is_ascii = composed.isascii()
+    identifiers = (_ASCII_IDENTIFIER if is_ascii else _IDENTIFIER).finditer(composed)
+    spans = [(match.start(), match.group()) for match in identifiers]
+    names = (_ASCII_CAPITALISED if is_ascii else _CAPITALISED).finditer(composed)
+    for match in names:  # without function words, which are capitalised where a sentence starts with them
+        words = [*dropwhile(lambda word: fold(word) in FUNCTION_WORDS, match.group().split())]
+        spans += [(match.start(), " ".join(words))] if words else []
+    found: dict[str, str] = {}
+    for _, span in sorted(spans):
+        found.setdefault(name_key(span), span)
+    return tuple(found.values())
+
+
+def is_identifier(text: str) -> bool:
+    """Return whether a text is one identifier: a path, an address, a version, a name in code."""
+    whole = compose(text.strip())
+    if " " in whole or (whole.isascii() and whole.isalnum() and whole[1:] == whole[1:].lower()):
+        return False  # as most are: two words, or one without a sign or a capital in it
+    return bool(_WHOLE_IDENTIFIER.fullmatch(whole))
+
+
+_AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # characters around a code that are not part of it
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is nothing but codes in the widest sense: identifiers, words with a digit."""
+    words = [word.strip(_AROUND) for word in compose(text).split()]
+    return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
+
+
+BY = f"by{SIGN}"  # how the mark of a speaker begins
+MAX_NAME_WORDS = 3  # people are called by one to three words
+
+
+def speaker_mark(name: str) -> tuple[str, ...]:
+    """Return the mark of a speaker; nothing for a name without letters."""
+    key = name_key(name)
+    return (f"{BY}{key}",) if key else ()
+
+
+def asked_speakers(probe: NameProbe) -> tuple[str, ...]:
+    """Return the marks of all speakers that the words of a query could name."""
+    keys = [key for key, window in windows_by_key(probe.windows).items() if key and len(window) <= MAX_NAME_WORDS]
+    # One word alone has no windows.
+    return tuple([BY + key for key in keys or [probe.key] if key])
+
+
+def is_speaker_mark(term: str) -> bool:
+    """Return whether a mark is a speaker's, not a date word."""
+    return term.startswith(BY)
+
+
+def speaker_of(mark: str) -> str:
+    """Return the speaker key of a mark."""
+    return mark.removeprefix(BY)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 if TYPE_CHECKING:
     from regex import Pattern
 
+SIGN = "="  # in the marks of dates, languages and speakers, so that no word equals one
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
 
@@ -67,20 +68,16 @@ class Cleaned(NamedTuple):
 
 def is_clean(text: str) -> bool:
     """Return whether a store can hold a text as it is."""
-    if "\x00" in text:
-        return False
     try:
         text.isascii() or text.encode()  # ten times as fast as a pattern
     except UnicodeEncodeError:
         return False
-    return True
+    return "\x00" not in text
 
 
 def clean(text: str) -> Cleaned:
     """Replace characters that no store can hold (NUL, lone surrogates)."""
-    if is_clean(text):
-        return Cleaned(text, False)
-    return Cleaned(_UNSTORABLE.sub(_REPLACEMENT, text), True)
+    return Cleaned(text, False) if is_clean(text) else Cleaned(_UNSTORABLE.sub(_REPLACEMENT, text), True)
 
 
 def fold(text: str) -> str:
@@ -112,13 +109,13 @@ def text_key(text: str) -> str:
 
 
 def compose(text: str) -> str:
-    """Return the composed form of a text with straight apostrophes; case is kept, to detect camelCase.
+    """Return the cleaned, composed form of a text with straight apostrophes; case is kept, to detect camelCase.
 
     Invisible characters inside a word do not split it: soft hyphens, and characters without a width.
     """
-    if text.isascii():
+    if text.isascii() and "\x00" not in text:
         return text
-    return _INVISIBLE.sub("", normalized("NFKC", text).replace("’", "'"))
+    return _INVISIBLE.sub("", normalized("NFKC", clean(text).text).replace("’", "'"))
 
 
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..types.expressions import meant
 from .language import DEFAULT_LANGUAGE, latin_language
 from .normalize import UNSPACED, compose, pattern
 from .tokenizer import Token, is_unspaced, run_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 SNIPPET_CHARACTERS = 240
 
@@ -50,8 +52,10 @@ def snippet(text: str, terms: tuple[str, ...], width: int = SNIPPET_CHARACTERS) 
     wanted = {token for term in terms for one in meant(term) for token in one.split()}
     spans = _matches(flat, wanted)
     start, end = _best_window(flat, spans, width)
-    inside = tuple(Span(s - start, e - start) for s, e in spans if start <= s and e <= end)
-    return _with_ellipses(flat[start:end], inside, start > 0, end < len(flat))
+    shift = start - (start > 0)  # there is an ellipsis before
+    inside = tuple(Span(s - shift, e - shift) for s, e in spans if start <= s and e <= end)
+    before, after = "…" if start > 0 else "", "…" if end < len(flat) else ""
+    return Snippet(before + flat[start:end] + after, inside)
 
 
 def _matches(text: str, wanted: set[str]) -> list[Span]:
@@ -116,9 +120,3 @@ def _best_window(text: str, spans: list[Span], width: int) -> tuple[int, int]:
     if end < len(text):
         end = max(text.rfind(" ", end - width // 8, end), 0) or end
     return start, end
-
-
-def _with_ellipses(text: str, spans: tuple[Span, ...], cut_before: bool, cut_after: bool) -> Snippet:
-    shift = 1 if cut_before else 0
-    moved = tuple(Span(start + shift, end + shift) for start, end in spans)
-    return Snippet(("…" if cut_before else "") + text + ("…" if cut_after else ""), moved)

@@ -7,11 +7,10 @@ variants analyse texts and questions whole. Both end in `run_tokens`, which make
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain, groupby
 from operator import or_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..types.expressions import label_of, meant
 from .caches import LONGEST_WORD, share, text_cache
@@ -19,20 +18,26 @@ from .dates import ANY_DATE, DOUBTFUL_MONTH, MONTH_OF, dated, dated_as_written, 
 from .language import (
     DEFAULT_LANGUAGE,
     LATIN_LANGUAGES,
+    STOP_WORDS,
+    TOLD_WORDS,
+    UNSPACED_WORDS,
     VOTERS,
     VOTING_WORDS,
     latin_language,
     leaning,
     script_language,
-    shown_by,
     shown_language,
     standing_alone,
+    stem,
+    stems,
     voices_in,
+    voted,
     word_language,
 )
-from .normalize import UNSPACED, clean, compose, fold, pattern
-from .stemming import stem, stems
-from .stopwords import STOP_WORDS, TOLD_WORDS, UNSPACED_WORDS
+from .normalize import UNSPACED, compose, fold, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
 
@@ -109,7 +114,7 @@ class Reading(NamedTuple):
 
 def reading_of(text: str, default_language: str) -> Reading:
     """Analyse a text for the index: its tokens, its language and whether it may name a date."""
-    composed, cache = compose(clean(text).text), _cache_for(default_language)
+    composed, cache = compose(text), _cache_for(default_language)
     try:
         read = cache.read(composed)
     except _TooLong:
@@ -118,18 +123,15 @@ def reading_of(text: str, default_language: str) -> Reading:
     is_default = read.words <= VOTING_WORDS and read.leaning >= 0
     latin = default_language if is_default else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
-    dates = read.dated if _is_written_so(composed, text) else read.dated | dated_as_written(text)
+    # Digits may be joined by others when a text is composed (`2023²`), but not by its ellipses and apostrophes.
+    is_written_so = composed == text or composed == text.replace("…", "...").replace("’", "'")
+    dates = read.dated if is_written_so else read.dated | dated_as_written(text)
     if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
         dates = 0
     shown = script_language(text)
     if shown is None:  # a language with a positive leaning has more votes than any other
-        shown = latin if read.leaning > 0 else shown_by(standing_alone(composed), latin, default_language)
+        shown = latin if read.leaning > 0 else voted(standing_alone(composed), default_language)[1]
     return Reading(tokens or content_in(composed, latin), shown or latin, dates, shown)
-
-
-def _is_written_so(composed: str, text: str) -> bool:
-    """Return whether a composed text differs from the original only in its ellipses and apostrophes."""
-    return composed == text or composed == text.replace("…", "...").replace("’", "'")
 
 
 def _read_around(cache: _TokenCache, text: str, composed: str) -> Reading:
@@ -221,7 +223,7 @@ def _cache_for(latin: str) -> _TokenCache:
 
 def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the index tokens of a text; function words go unless nothing else is there."""
-    composed = compose(clean(text).text)
+    composed = compose(text)
     return content_in(composed, latin_language(composed, default_language))
 
 
@@ -254,27 +256,18 @@ def _content(tokens: Sequence[Token]) -> tuple[str, ...]:
 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
     """Return the tokens of a text with the function words marked, in order."""
-    composed = compose(clean(text).text)
+    composed = compose(text)
     return tokens_in(composed, latin_language(composed, default_language))
 
 
-def asked_tokens(part: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
-    """Return the tokens of a part of a question, in the language of the whole, without phrasing words."""
-    latin = latin_language(compose(clean(text).text), default_language)
-    told, composed = TOLD_WORDS.get(latin, frozenset()), compose(clean(part).text)
-    kept = [run for run in runs_in(composed) if fold(run) not in told]
-    return [token for run in kept for token in _asked_of(run, latin)]
-
-
-def named_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
-    """Return the tokens of a name in a query."""
-    composed = compose(clean(text).text)
-    latin = latin_language(composed, default_language)
-    return [token for run in runs_in(composed) for token in _asked_of(run, latin)]
-
-
-def _asked_of(run: str, latin: str) -> Sequence[Token]:
-    return _asked_bigrams(run) if is_unspaced(run) else run_tokens(run, latin)
+def asked_tokens(
+    part: str, text: str, default_language: str = DEFAULT_LANGUAGE, *, is_name: bool = False
+) -> list[Token]:
+    """Return the tokens of a part of a question, in the language of the whole; phrasing words stay in a name only."""
+    latin = latin_language(compose(text), default_language)
+    told = frozenset[str]() if is_name else TOLD_WORDS.get(latin, frozenset())
+    kept = [run for run in runs_in(compose(part)) if fold(run) not in told]
+    return [token for run in kept for token in (_asked_bigrams(run) if is_unspaced(run) else run_tokens(run, latin))]
 
 
 def _asked_bigrams(letters: str) -> list[Token]:
@@ -301,15 +294,12 @@ def plain_words(text: str) -> list[str] | None:
     return words if letters.islower() or not any(map(is_camel, words)) else None
 
 
-def runs_in(composed: str) -> list[str]:
-    """Return the runs of characters of a composed text that are words, or identifiers."""
-    runs: list[str] = (_ASCII_RUN if composed.isascii() else _RUN).findall(composed)
-    return runs
-
-
-def runs_of(composed: str) -> list[str]:
-    """Return those of a script with spaces."""
-    return [run for run in runs_in(composed) if not is_unspaced(run)]
+def runs_in(composed: str, *, is_spaced: bool = False) -> list[str]:
+    """Return the words and identifiers of a composed text: all, or those of scripts with spaces."""
+    if composed.isascii():
+        return _ASCII_RUN.findall(composed)
+    runs: list[str] = _RUN.findall(composed)
+    return [run for run in runs if not is_unspaced(run)] if is_spaced else runs
 
 
 def is_unspaced(run: str) -> bool:
@@ -336,27 +326,21 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     if spoken != [run]:
         return tuple(token for word in spoken for token in run_tokens(word, latin))
     if (singular := singular_of(run, latin)) is not None:
-        return _with_parts(word_token(joined(folded), latin), run_tokens(singular, latin))
+        whole, *tokens = word_token(joined(folded), latin), *run_tokens(singular, latin)
+        return (whole, *(part for part in tokens if part != whole))
     parts = parts_of(run)
     if not parts:
         return ()
     if parts == [folded]:
         return (word_token(folded, latin),)
-    if run.isascii():
-        whole, *tokens = _ascii_tokens([joined(folded), *parts], latin)
-        return _with_parts(whole, tokens)
-    return _with_parts(word_token(joined(folded), latin), (word_token(part, latin) for part in parts))
-
-
-def _ascii_tokens(words: Sequence[str], latin: str) -> list[Token]:
-    """Return the tokens of folded words of ASCII, stemmed all at once."""
-    stop_words, spoken = STOP_WORDS.get(latin, frozenset()), [*filter(str.isalpha, words)]
-    stemmed = dict(zip(spoken, stems(spoken, latin), strict=True))
-    return [Token(word, True) if word in stop_words else Token(stemmed.get(word, word)) for word in words]
-
-
-def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
-    return (whole, *(part for part in parts if part != whole))
+    words = [joined(folded), *parts]
+    if run.isascii():  # stemmed all at once
+        stop_words, spoken = STOP_WORDS.get(latin, frozenset()), [*filter(str.isalpha, words)]
+        stemmed = dict(zip(spoken, stems(spoken, latin), strict=True))
+        whole, *tokens = [Token(one, True) if one in stop_words else Token(stemmed.get(one, one)) for one in words]
+    else:
+        whole, *tokens = [word_token(word, latin) for word in words]
+    return (whole, *(part for part in tokens if part != whole))
 
 
 def singular_of(run: str, latin: str) -> str | None:
@@ -418,9 +402,9 @@ def is_camel(word: str) -> bool:
 
 def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the words of a text that a term represents, as written; none for a term of no single word."""
-    composed = compose(clean(text).text)
+    composed = compose(text)
     latin = latin_language(composed, default_language)
-    runs = dict.fromkeys(runs_of(composed))
+    runs = dict.fromkeys(runs_in(composed, is_spaced=True))
     if label_of(term).endswith("*"):
         return (label_of(term),)
     wanted = {token for one in meant(term) for token in one.split(" ")}
@@ -432,13 +416,13 @@ def parts_of_wholes(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict
 
     `GitHub` is one word in any query: `git` and `hub` are searched only where no text holds `github`.
     """
-    if not any(map(is_camel, text.split())):
+    if text.islower() or not any(map(is_camel, text.split())):
         return {}  # as most questions
-    composed = compose(clean(text).text)
+    composed = compose(text)
     latin = latin_language(composed, default_language)
     parts: dict[str, set[str]] = {}
     alone: set[str] = set()
-    for word in [word for run in runs_of(composed) for word in spoken_words(run)]:
+    for word in [word for run in runs_in(composed, is_spaced=True) for word in spoken_words(run)]:
         whole, *rest = [token.text for token in run_tokens(word, latin)] or [""]
         if rest and word.isalpha() and is_camel(word) and singular_of(word, latin) is None:
             for part in rest:
@@ -456,7 +440,7 @@ def foreign_stems(
     These are its stems in the languages the text was not detected as, and in all of them with its umlauts written
     otherwise. With `wanted` only words that are one of these terms are stemmed: of a thousand words 64 are searched.
     """
-    composed = compose(clean(text).text)
+    composed = compose(text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
     for run in runs_in(composed):
@@ -486,10 +470,10 @@ def german_stems(
     """
     if text.isascii() and (not _TWO.search(text) or (language != "de" and not _NAME_WITH_TWO.search(text))):
         return {}  # as most questions
-    composed = compose(clean(text).text)
+    composed = compose(text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
-    for run in runs_of(composed):
+    for run in runs_in(composed, is_spaced=True):
         if not _UMLAUT_OR_TWO.search(run) or (latin != "de" and run.islower() and run.isascii()):
             continue
         tokens = run_tokens(run, latin)
@@ -511,3 +495,42 @@ def _respelled(word: str) -> Iterator[str]:
     for other in (word.translate(_APART), _TWO_LETTERS.sub(lambda found: _UMLAUTS[found[0]], word)):
         if other != word:
             yield other
+
+
+_NUMBER = re.compile(r"\d+")
+# Words that turn a sentence round, in the languages whose stop words are known here; all of them are short and common.
+_NEGATING = """
+no not never none nothing nobody neither nor without cannot nicht kein keine keinen nie niemals ohne ne
+pas jamais sans non mai senza nunca sin nem não sem niet geen nooit zonder inte ingen aldrig utan не ни нет никогда без
+"""
+_NEGATIONS = frozenset(_NEGATING.split())
+_SPOKEN_WORD = re.compile(r"[^\W\d_]+(?:'t\b)?")
+
+
+def may_be_one(text: str, other: str) -> bool:
+    """Return whether two texts with near vectors may mean the same.
+
+    Ports, versions and dates, a "not", or who pays whom make a difference: numbers and negations must agree, and the
+    words that both have must come in the same order.
+    """
+    return (
+        numbers_in(text) == numbers_in(other)
+        and _negations(text) == _negations(other)
+        and _shared(text, other) == _shared(other, text)
+    )
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text, in no order: ports, versions and dates hardly change a vector."""
+    return sorted(_NUMBER.findall(text))
+
+
+def _negations(text: str) -> int:
+    words = _SPOKEN_WORD.findall(text.casefold().replace("\u2019", "'"))
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in words)
+
+
+def _shared(text: str, other: str) -> list[str]:
+    """Return the words of a text that the other also has, in the order of their first occurrence."""
+    known = set(tokens_of(other))
+    return [token for token in dict.fromkeys(tokens_of(text)) if token in known]

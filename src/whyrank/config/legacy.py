@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
 from ..types.memory import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 # HyDE had a longer timeout than query expansion has; migrated settings keep it.
 HYDE_TIMEOUT_MS = 25_000
@@ -148,14 +150,10 @@ def _embedder(old: Mapping[str, Any]) -> dict[str, Any]:
 # If two rows set the same key, the later wins.
 RETIRED: tuple[Retired, ...] = (
     Retired(
-        ("search.hydeEnabled", "search.hydeModel"),
-        ("query_expansion.enabled", "query_expansion.model"),
-        _expansion,
+        ("search.hydeEnabled", "search.hydeModel"), ("query_expansion.enabled", "query_expansion.model"), _expansion
     ),
     Retired(
-        ("vectorSimilarityWeight", "keywordMatchWeight"),
-        ("recipe", "ranking.boost_weight", "ranking.alpha"),
-        _blend,
+        ("vectorSimilarityWeight", "keywordMatchWeight"), ("recipe", "ranking.boost_weight", "ranking.alpha"), _blend
     ),
     Retired(
         ("alpha", "combinedBoostWeight", "entityBoostWeight", "vectorSimilarityThreshold"),
@@ -188,11 +186,7 @@ RETIRED: tuple[Retired, ...] = (
         _selection,
     ),
     Retired((_OPENCLAW_PROVIDER, _OPENCLAW_MODEL), ("embedding", "embedder.model"), _embedder),
-    Retired(
-        ("ingest.chunkSize",),
-        ("ingest.characters",),
-        lambda old: {"ingest.characters": old["ingest.chunkSize"]},
-    ),
+    Retired(("ingest.chunkSize",), ("ingest.characters",), lambda old: {"ingest.characters": old["ingest.chunkSize"]}),
 )
 
 
@@ -222,19 +216,15 @@ def renewed(old: Mapping[str, Any], origin: str) -> Renewed:
     for row in RETIRED:
         given = {key: said[key] for key in row.keys if key in said}
         if given:
-            new = _become(row, given, origin)
+            try:
+                new = row.become(given)
+            except ConfigError as error:
+                hint = f"write {' and '.join(row.instead)} instead"
+                raise ConfigError(f"{error.message} (from {origin})", hint) from error
             values |= new
             said_by |= dict.fromkeys(new, " and ".join(given))
             notices.append(_notice(tuple(given), [key for key in row.instead if key in new], origin))
     return Renewed(values, tuple(notices), said_by)
-
-
-def _become(row: Retired, given: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
-    try:
-        return row.become(given)
-    except ConfigError as error:
-        hint = f"write {' and '.join(row.instead)} instead"
-        raise ConfigError(f"{error.message} (from {origin})", hint) from error
 
 
 def _notice(old: tuple[str, ...], instead: Sequence[str], origin: str) -> Notice:

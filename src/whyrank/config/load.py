@@ -146,7 +146,9 @@ def load(
     older, notices = _from_old_keys(sources)
     values |= {key: value for key, value in older.items() if values[key].origin == "default"}
     keys = {name: environment[name] for name in KEY_VARIABLES if environment.get(name)}
-    return _checked(Config(place, values, user_cache(environment), notices, user_file(environment), keys))
+    config = Config(place, values, user_cache(environment), notices, user_file(environment), keys)
+    _check(config)
+    return config
 
 
 def _from_old_keys(sources: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Value], tuple[Notice, ...]]:
@@ -226,7 +228,7 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _checked(config: Config) -> Config:
+def _check(config: Config) -> None:
     """Refuse settings that contradict each other, or that a workspace file may not set."""
     overlap, tokens = config.values["chunk.overlap"], config.values["chunk.tokens"]
     if overlap.value >= tokens.value:
@@ -234,15 +236,7 @@ def _checked(config: Config) -> Config:
             f"chunk.overlap is {overlap.value} ({overlap.origin}), chunk.tokens {tokens.value} ({tokens.origin})",
             "chunk.overlap must be smaller; change it first",
         )
-    _check_workspace_file(config)
-    return config
-
-
-def _check_workspace_file(config: Config) -> None:
-    """Refuse a workspace file that points outside the workspace or sets models, URLs or keys.
-
-    The file may come from another author.
-    """
+    # The workspace file may come from another author: it may not point outside, nor set models, URLs or keys.
     file = str(config.workspace / WORKSPACE_FILE)
     if config.values["store"].origin == "default" and not _is_inside(config.store, config.workspace):
         raise ConfigError(
@@ -284,7 +278,7 @@ def _is_inside(place: Path, workspace: Path) -> bool:
 def save(config: Config, key: str, raw: Any) -> Path:
     """Write one setting into the workspace file, or the user file for the user's own; keep all others."""
     value, file = read(key, raw, "argument"), _file_of(config, key)
-    _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
+    _check(replace(config, values={**config.values, key: Value(value, str(file))}))
     return _write(file, key, value)
 
 

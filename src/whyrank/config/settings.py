@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.language import LANGUAGES
 from ..errors import ConfigError
 from ..providers.endpoint import checked_url, masked_url
-from ..providers.names import check_name, is_recorded_name
-from ..providers.prompts import canonical_prompt
+from ..providers.names import canonical_prompt, check_name, is_recorded_name
 from ..ranking.normalizers import K_RANGE, THRESHOLDS
 from ..ranking.parameters import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
 from ..ranking.recipes import LENGTHS, recipe_named
-from ..ranking.reranking import MAX_DEADLINE_MS, WINDOW
-from ..storage.pools import CHUNKS_PER_SOURCE
-from ..types.deadline import MAX_TIMEOUT_MS
+from ..ranking.stages import MAX_DEADLINE_MS, WINDOW
+from ..storage.bm25 import CHUNKS_PER_SOURCE
+from ..types.query import MAX_TIMEOUT_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STORE_FOLDER = ".whyrank"
 DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
@@ -47,32 +48,29 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value in (None, "", "none") else read(value)
+
+
 def _several(value: Any) -> str:
     """Read texts separated by commas, or a list of them."""
     return _text(",".join(map(_text, value)) if isinstance(value, list) else value)
 
 
-def _optional_text(value: Any) -> str | None:
-    return None if value in (None, "", "none") else _text(value)
-
-
-def _optional_url(value: Any) -> str | None:
-    return None if value in (None, "", "none") else checked_url(_text(value))
+_optional_text = _optional(_text)
+_optional_url = _optional(lambda value: checked_url(_text(value)))
 
 
 def _optional_key_file(value: Any) -> str | None:
     if _looks_like_key(value):
         raise ValueError("looks like a key itself; put it into a file and name that")
-    return _optional_text(value)
+    name: str | None = _optional_text(value)
+    return name
 
 
 def _looks_like_key(value: Any) -> bool:
     """Return whether a value is a pasted key, not a path: paths have separators, suffixes, or are short."""
     return isinstance(value, str) and _KEY.fullmatch(value.strip()) is not None
-
-
-def _optional_whole(low: int, high: int) -> Callable[[Any], int | None]:
-    return lambda value: None if value in (None, "", "none") else _whole(low, high)(value)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -87,11 +85,6 @@ def _whole(low: int, high: int) -> Callable[[Any], int]:
     return read
 
 
-def _whole_or_none(low: int, high: int) -> Callable[[Any], int | None]:
-    whole = _whole(low, high)
-    return lambda value: None if value in (None, "", "none") else whole(value)
-
-
 def _as_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -101,10 +94,8 @@ def _as_number(value: Any) -> float | None:
         return None
 
 
-def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any], float | None]:
-    def read(value: Any) -> float | None:
-        if optional and value in (None, "", "none"):
-            return None
+def _number(low: float, high: float) -> Callable[[Any], float]:
+    def read(value: Any) -> float:
         number = _as_number(value)
         if number is None:
             raise ValueError("must be a number")
@@ -144,7 +135,7 @@ def _embedder(value: Any) -> str:
 
 def _reranker(value: Any) -> str | None:
     """Parse the name of a cross-encoder; only those of the hub and of folders exist."""
-    name = _optional_text(value)
+    name: str | None = _optional_text(value)
     if name is not None and not is_recorded_name(name):
         raise ValueError("must be hf:ORG/MODEL, folder:NAME or none")
     return name
@@ -168,7 +159,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "embedder.dimension",
             None,
-            _optional_whole(1, 65_536),
+            _optional(_whole(1, 65_536)),
             "ask for vectors of so many numbers, where the model can shorten its own; unset: as many as it gives",
         ),
         Setting("embedder.batch", 64, _whole(1, 2_048), "how many texts go into one request"),
@@ -213,7 +204,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "timeout_ms",
             None,
-            _optional_whole(1, MAX_TIMEOUT_MS),
+            _optional(_whole(1, MAX_TIMEOUT_MS)),
             "how long a search may take; unset: as long as it takes, over HTTP and MCP 10 s",
         ),
         Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
@@ -229,13 +220,11 @@ SETTINGS: dict[str, Setting] = {
         Setting("ingest.overlap", 100, _whole(0, 10_000), "how much of that was in the part before"),
         Setting("ingest.same_cosine", 0.85, _number(0, 1), "from here on an extracted fact is taken for a stored one"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
-        Setting(
-            "ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"
-        ),
+        Setting("ranking.vector_weight", None, _optional(_number(0, 1)), "the vector vote; unset: the embedder's own"),
         Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may cost; 0 switches it off"),
         Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
-        Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
-        Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
+        Setting("ranking.min_vector", None, _optional(_number(-1, 1)), "drop hits below this cosine and coverage"),
+        Setting("ranking.min_coverage", None, _optional(_number(0, 1)), "drop hits below this coverage and cosine"),
         Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
         Setting(
             "ranking.evidence",
@@ -247,31 +236,31 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "ranking.mmr_lambda",
             None,
-            _number(0, 1, optional=True),
+            _optional(_number(0, 1)),
             "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
         ),
         Setting(
             "ranking.alpha",
             None,
-            _number(0, 1, optional=True),
+            _optional(_number(0, 1)),
             "vector against keyword in blends such as openvault: 0 words alone, 1 vectors alone; unset: the recipe's",
         ),
         Setting(
             "ranking.boost_weight",
             None,
-            _number(1, 30, optional=True),
+            _optional(_number(1, 30)),
             "how much both together add to the base, in blends such as openvault; unset: the recipe's",
         ),
         Setting(
             "ranking.vector_threshold",
             None,
-            _number(*THRESHOLDS, optional=True),
+            _optional(_number(*THRESHOLDS)),
             "the cosine from which vectors count, in recipes that have one (openvault); unset: the recipe's, 0.5",
         ),
         Setting(
             "ranking.min_score",
             None,
-            _number(0, 1, optional=True),
+            _optional(_number(0, 1)),
             "the least score in recipes that have one (openclaw); unset: the recipe's",
         ),
         Setting(
@@ -283,7 +272,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "ranking.entity_boost",
             None,
-            _number(0, 30, optional=True),
+            _optional(_number(0, 30)),
             "how much more names in a question count than other words, the rarer the more; unset: the recipe's",
         ),
         Setting(
@@ -295,13 +284,13 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "ranking.pool",
             None,
-            _whole_or_none(1, 10_000),
+            _optional(_whole(1, 10_000)),
             "how many sources each run may bring; unset: the recipe's",
         ),
         Setting(
             "ranking.k",
             None,
-            _number(*K_RANGE, optional=True),
+            _optional(_number(*K_RANGE)),
             "k of reciprocal rank fusion (rrf, hybrid-mem): the larger, the less a first place counts; unset: 60",
         ),
         Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),

@@ -8,12 +8,11 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from ..analysis.dates import parse_date
 from ..analysis.language import LANGUAGES
 from ..analysis.normalize import clean, is_clean
 from ..errors import ConfigError
-from ..ingest.dates import parse_date
-from ..types.lifetimes import LIFETIMES
-from ..types.memory import CATEGORIES, KINDS, ORDERS, Scope, visible
+from ..types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, Scope, visible
 from ..types.query import SYNTAXES, Syntax, Where
 
 Scopes = str | Scope | Iterable[str | Scope] | None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from ..analysis.names import probe_for
@@ -17,14 +15,11 @@ from ..errors import ConfigError, ProviderError, ProviderUnavailable, StoreError
 from ..ingest.paths import settled
 from ..protocols import ALTERED, UNREADABLE, Embedder, Llm, Reranker, Store, StoreStatus
 from ..ranking.recipes import Recipe
-from ..ranking.reranking import Rerank
+from ..ranking.stages import Rerank
 from ..search.explain import Why, why
 from ..search.searcher import Searcher
-from ..types.columns import MemoryId
-from ..types.deadline import Deadline
 from ..types.memory import GLOBAL, Notice, Scope
-from ..types.query import Query, Where
-from ..types.results import Results
+from ..types.query import Deadline, Query, Where
 from .arguments import (
     Filters,
     Scopes,
@@ -46,16 +41,20 @@ from .maintenance import Rereading
 from .spaces import Always, Background, Makers, Serving, Spaces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
     from ..evaluation.pins import Pin, Pinboard, PinCheck
     from ..evaluation.tuning import Tuning
     from ..ingest.embedding import Progress
     from ..ingest.extraction.extractor import Extraction, ExtractionSettings
     from ..ingest.extraction.ledger import PartRecord
     from ..ingest.pipeline import Report
-    from ..search.candidates import Pooled
-    from ..search.contrast import Contrast
     from ..search.expansion import Expander
+    from ..search.explain import Contrast, Pooled
     from ..storage.sqlite.check import Checkup, Compared, Finding
+    from ..types.columns import MemoryId
+    from ..types.results import Results
     from .export import Imported
 
 
@@ -328,7 +327,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
     ) -> Report:
         """Index files and folders; unchanged files cost a stat, deleted ones vanish."""
         # Readers of markdown and ignore rules are of no use to a search, which should not wait for them.
-        from ..ingest.chunking import ChunkSize
+        from ..ingest.documents import ChunkSize
         from ..ingest.pipeline import Ingestor, Settings
 
         if not paths:
@@ -430,7 +429,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
 
         With `likeness` the pool includes the pairwise similarities that diversity needs.
         """
-        from ..search.candidates import pooled
+        from ..search.explain import pooled
 
         check_budget(max_tokens)
         check_share("min_confidence", min_confidence)
@@ -518,7 +517,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
             if over is None:
                 answer = why(searcher, asked, chosen, wanted)
                 return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
-            from ..search.contrast import contrast
+            from ..search.explain import contrast
 
             compared = contrast(searcher, asked, chosen, wanted, identity_of(over))
             return replace(compared, notices=(*compared.notices, *widened))

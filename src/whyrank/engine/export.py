@@ -6,7 +6,6 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -18,13 +17,15 @@ from ..analysis.document import entry_for
 from ..errors import ConfigError
 from ..evaluation.pins import Pin, from_line, to_line
 from ..protocols import Changes, FileRecord, Store, Written
-from ..types.columns import MemoryId
 from ..types.memory import KINDS, TRUSTS, Former, Memory, Scope, Source
 from ..types.query import Where
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
     from ..evaluation.pins import Pinboard
     from ..ingest.embedding import Progress
+    from ..types.columns import MemoryId
 
 
 FORMAT = 1

@@ -12,18 +12,27 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
-from ..analysis.document import embedded_text, reads_alike
+from ..analysis.document import content_hash, embedded_text, entries_for, entry_for, fingerprints, id_for, reads_alike
 from ..analysis.normalize import same_text
-from ..analysis.similarity import may_be_one
+from ..analysis.tokenizer import may_be_one
 from ..errors import ConfigError, Conflict, NotFound, StoreChanged
 from ..ingest.embedding import Attempt, Desk
-from ..ingest.entries import content_hash, entries_for, entry_for, fingerprints, id_for
 from ..protocols import Arrival, Changes, Failure, Vector, Written
-from ..types.columns import MemoryId
-from ..types.lifetimes import NEVER, expiry
-from ..types.memory import GLOBAL, TRUSTS, USUAL_IMPORTANCE, Document, Former, Memory, Notice, Scope, Source
+from ..types.columns import MemoryId, unit_rows
+from ..types.memory import (
+    GLOBAL,
+    NEVER,
+    TRUSTS,
+    USUAL_IMPORTANCE,
+    Document,
+    Former,
+    Memory,
+    Notice,
+    Scope,
+    Source,
+    expiry,
+)
 from ..types.query import Where
-from ..types.vectors import unit_rows
 from .arguments import (
     Scopes,
     check_category,
@@ -655,8 +664,7 @@ class Remembering(Arriving):
 
     def _replacements(self, documents: Iterable[Document]) -> Iterator[Changes]:
         """Yield batches of documents that replace the content of their ids, ingested files included."""
-        from ..ingest.chunking import ChunkSize
-        from ..ingest.documents import memories_of
+        from ..ingest.documents import ChunkSize, memories_of
         from ..ingest.pipeline import MEMORIES_PER_BATCH
 
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ..analysis.document import READER_VERSION, entry_for
 from ..errors import StoreChanged, WhyrankError
-from ..ingest.entries import READER_VERSION, entry_for
 from ..protocols import Changes
 from ..types.memory import Notice, Scope
 from .spaces import Spaces

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, MutableSequence, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -11,14 +10,12 @@ from ..analysis.normalize import clean
 from ..errors import ConfigError, NotFound, StoreError
 from ..formatting import counted, which
 from ..protocols import UNREADABLE, Changes, Recall, SortingKey
-from ..search.calibration import notes_about
+from ..search.confidence import notes_about
 from ..search.explain import OF_A_SCOPE
 from ..search.searcher import altered_notices
 from ..types.columns import MemoryId
-from ..types.lifetimes import REFRESHED, expiry
-from ..types.memory import GLOBAL, Former, Memory, Notice, Order, Scope, visible
+from ..types.memory import GLOBAL, REFRESHED, Former, Memory, Notice, Order, Scope, expiry, visible
 from ..types.query import Where
-from ..types.results import Fetched, Held, HeldMemories
 from .arguments import (
     MAX_LISTED,
     ListFilters,
@@ -33,6 +30,8 @@ from .arguments import (
 from .maintenance import Rereading
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, MutableSequence, Sequence
+
     from ..ingest.embedding import Progress
     from ..storage.sqlite.backups import Backup
 
@@ -108,19 +107,16 @@ class Living(Rereading):
         asked_nothing = self._store.keyword((), where, 1)
         lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
         listed = [*shown]
-        held = self._held(listed, where.scopes)
-        unknown = {memory.id for memory in listed} - {one.id for one in held}
-        gone = unknown - self._store.get(unknown, where.scopes).keys() if unknown else unknown  # others only wait
-        return (*lost, *_notices_about(held, len(gone)))
+        read = self._store.fetch([memory.id for memory in listed], where.scopes)
+        gone = {memory.id for memory in listed} - read.memories.keys()
+        damaged = len(read.mended) + len(gone)
+        shown_in_part = (_shown_in_part(damaged),) if damaged else ()
+        return (*lost, *shown_in_part, *altered_notices(len(read.altered)))
 
     def text_notices(self, shown: Iterable[Memory], *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Return notices on memories whose texts are not as they were stored."""
-        return tuple(altered_notices(self._held(shown, visible(scopes_of(scope)))))
-
-    def _held(self, memories: Iterable[Memory], scopes: frozenset[Scope]) -> Sequence[Held]:
-        """Return some memories as their store holds them."""
-        held = self._store.held([memory.id for memory in memories], scopes)
-        return [*(held.fetched([*held]).values() if isinstance(held, HeldMemories) else held.values())]
+        read = self._store.fetch([memory.id for memory in shown], visible(scopes_of(scope)))
+        return tuple(altered_notices(len(read.altered)))
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return the former states of a memory, one for each change, the latest last."""
@@ -279,7 +275,7 @@ class Living(Rereading):
             files, keys = self._store.manifest(owner), dict[MemoryId, dict[str, str]]()
             for key, written in self._store.keys(owner).items():
                 keys.setdefault(written.memory, {})[key] = written.content
-            altered: list[Held] = []
+            altered = 0
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
                 for memory in part:
@@ -288,26 +284,12 @@ class Living(Rereading):
                     past = told.get(memory.id, ())
                     yield as_record(Record(memory, past, keys.get(memory.id, {}), file))
                 lost += (former for formers in told.values() for former in formers if not former.was)
-                held = self._held(part, only)
-                done, damaged = done + len(part), damaged + _damaged(held)
-                altered += [one for one in held if isinstance(one, Fetched) and one.is_altered]
+                read = self._store.fetch([memory.id for memory in part], only)
+                done, damaged, altered = done + len(part), damaged + len(read.mended), altered + len(read.altered)
                 progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
         if damaged:
             notices.append(_shown_in_part(damaged))
         notices.extend((*altered_notices(altered), *lost_past(lost)))
-
-
-def _notices_about(held: Sequence[Held], unknown: int) -> Iterator[Notice]:
-    """Yield notices on memories that were damaged or altered; `unknown` ids count as damaged."""
-    damaged = _damaged(held) + unknown
-    if damaged:
-        yield _shown_in_part(damaged)
-    yield from altered_notices(held)
-
-
-def _damaged(held: Iterable[Held]) -> int:
-    """Count the memories that cannot be read whole."""
-    return sum(isinstance(one, Fetched) and one.is_mended for one in held)
 
 
 def _shown_in_part(count: int) -> Notice:

@@ -15,10 +15,8 @@ from ..config.load import OPENAI_KEY_VARIABLE, Config
 from ..config.settings import SETTINGS, read
 from ..errors import ConfigError, MissingExtra, ProviderError, ProviderUnavailable, StoreDamaged, StoreError
 from ..ingest.paths import settled
-from ..protocols import Embedder, Llm, Reranker
 from ..providers.endpoint import Endpoint, Key, Patience
-from ..providers.names import DEFAULT, SERVED
-from ..providers.prompts import prompts_of
+from ..providers.names import DEFAULT, SERVED, prompts_of
 from ..providers.registry import (
     SHAPING,
     MissingModel,
@@ -32,18 +30,19 @@ from ..providers.registry import (
 from ..ranking.diversity import Similarity
 from ..ranking.external import ExternalLists, negative_scores, rank_foreign
 from ..ranking.recipes import Recipe, recipe_named
-from ..types.memory import Notice
 from ..types.query import Run
-from ..types.results import Ranking
 from .arguments import check_page
 from .engine import Engine, is_usable, looked_at, open_store, prepare_place, room_for
 from .spaces import Makers
 
 if TYPE_CHECKING:
     from ..ingest.embedding import Progress
+    from ..protocols import Embedder, Llm, Reranker
     from ..providers.openai import OpenAiChat, OpenAiEmbedder, ServedModel
     from ..storage.sqlite.backups import Restored
     from ..storage.sqlite.check import Checkup
+    from ..types.memory import Notice
+    from ..types.results import Ranking
 
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -291,7 +290,7 @@ def _makers(config: settings.Config) -> Makers:
     def provider_of(space: str) -> str:
         from ..providers.registry import models
 
-        if earlier_embedder(space) is not None:
+        if earlier_embedder(space, config.models) is not None:
             return DEFAULT
         return next((model.name for model in models(config.models, served_card(config)) if model.space == space), "")
 
@@ -301,7 +300,7 @@ def _makers(config: settings.Config) -> Makers:
         settings=lambda provider: {key: config[key] for key in SHAPING.get(provider, ())},
         make=make,
         provider_of=provider_of,
-        earlier=earlier_embedder,
+        earlier=lambda space: earlier_embedder(space, config.models),
     )
 
 

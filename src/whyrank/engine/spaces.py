@@ -9,18 +9,17 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..config import load as settings
 from ..errors import ConfigError, NotFound, ProviderUnavailable, StoreError, WhyrankError
 from ..formatting import counted
 from ..protocols import Changes, Embedder, Entry, Failure, Store
 from ..providers.registry import MissingModel
-from ..search.calibration import Calibration, calibrated_owners, calibrations_in, is_due, keep_calibration
-from ..types.lifetimes import NEVER
-from ..types.memory import Notice, Scope, visible
+from ..search.confidence import Calibration, calibrated_owners, calibrations_in, is_due, keep_calibration
+from ..types.memory import NEVER, Notice, Scope, visible
 from ..types.query import Where
 from .arguments import Scopes, scopes_of, share_of
 
 if TYPE_CHECKING:
+    from ..config import load as settings
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pinboard, PinnedEngine
     from ..ingest.embedding import Attempt, Embedded, Progress

@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import regex
 
 from ..errors import ConfigError
-from ..types.memory import Document, Scope
-from ..types.results import Results
-from .datasets import EvaluationSet, Question
-from .harness import EvaluatedEngine, Tick, fill, spoken
+from .harness import EvaluatedEngine, Judged, Tick, fill, spoken
+
+if TYPE_CHECKING:
+    from ..types.memory import Document, Scope
+    from .datasets import EvaluationSet, Question
 
 Renaming = Callable[[str], str]
 
@@ -31,12 +32,10 @@ def speakers_of(documents: Iterable[Document]) -> dict[Scope, list[str]]:
     for document in documents:
         said = [document.speaker] if document.speaker else _SPEAKER.findall(document.text)
         counts.setdefault(document.scope, Counter()).update(said)
-    return {scope: _most_heard(found) for scope, found in counts.items()}
-
-
-def _most_heard(found: Counter[str]) -> list[str]:
-    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [name for name, lines in ordered if lines >= _MIN_LINES]
+    return {
+        scope: [name for lines, name in sorted((-lines, name) for name, lines in found.items()) if -lines >= _MIN_LINES]
+        for scope, found in counts.items()
+    }
 
 
 def renaming_between(theirs: Sequence[str], ours: Sequence[str]) -> Renaming:
@@ -64,14 +63,6 @@ class Calibrated(EvaluatedEngine, Protocol):
 
     def calibrate(self, *, scope: Scope) -> object:
         """Fit the thresholds of the verdict to a scope."""
-
-
-class Outcome(NamedTuple):
-    """Outcome of one query: its evidence (plus the tier of a name match), and flags of the verdict."""
-
-    evidence: float
-    is_nothing: bool
-    is_found: bool
 
 
 class Point(NamedTuple):
@@ -107,8 +98,8 @@ class Side:
     """The answerable questions against one kind of unanswerable ones."""
 
     name: str
-    answerable: Sequence[Outcome]
-    unanswerable: Sequence[Outcome]
+    answerable: Sequence[Judged]
+    unanswerable: Sequence[Judged]
 
     def at_kept(self, share: float) -> Point:
         """Return the highest threshold that keeps this share of the answerable."""
@@ -133,7 +124,14 @@ class Side:
     @property
     def verdicts(self) -> tuple[Verdicts, Verdicts]:
         """Return the shares of the calibrated verdict on the answerable and the unanswerable side."""
-        return _verdicts(self.answerable), _verdicts(self.unanswerable)
+        own, other = (
+            Verdicts(
+                kept=sum(one.verdict != "nothing" for one in side) / len(side),
+                found=sum(one.verdict == "found" for one in side) / len(side),
+            )
+            for side in (self.answerable, self.unanswerable)
+        )
+        return own, other
 
 
 @dataclass(frozen=True)
@@ -155,10 +153,10 @@ def abstention(
     uncalibrated = calibrate_scopes(engine, dataset)
     groups = {"": list(dataset.questions), **unanswerable}
     total, done = sum(map(len, groups.values())), 0
-    asked: dict[str, list[Outcome]] = {name: [] for name in groups}
+    asked: dict[str, list[Judged]] = {name: [] for name in groups}
     for name, questions in groups.items():
         for question in questions:
-            asked[name].append(_asked(engine.search(question.text, limit=1, recipe=recipe, scope=question.scope)))
+            asked[name].append(spoken(engine.search(question.text, limit=1, recipe=recipe, scope=question.scope)))
             done += 1
             tick(done, total, f"{dataset.name} {name}")
     sides = [Side(name, asked[""], asked[name]) for name in unanswerable]
@@ -170,21 +168,13 @@ def abstention(
 
 def calibrate_scopes(engine: Calibrated, dataset: EvaluationSet) -> tuple[str, ...]:
     """Calibrate every scope that has queries; return those with too few memories."""
-    scopes = sorted({question.scope for question in dataset.questions})
-    return tuple(str(scope) for scope in scopes if not _calibrate(engine, scope))
-
-
-def _calibrate(engine: Calibrated, scope: Scope) -> bool:
-    try:
-        engine.calibrate(scope=scope)
-    except ConfigError:  # too few memories: the defaults are what such a user has
-        return False
-    return True
-
-
-def _asked(results: Results) -> Outcome:
-    evidence, verdict = spoken(results)
-    return Outcome(evidence, verdict == "nothing", verdict == "found")
+    uncalibrated = []
+    for scope in sorted({question.scope for question in dataset.questions}):
+        try:
+            engine.calibrate(scope=scope)
+        except ConfigError:  # too few memories: the defaults are what such a user has
+            uncalibrated.append(str(scope))
+    return tuple(uncalibrated)
 
 
 def check_unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> None:
@@ -249,14 +239,8 @@ def _renamed(
                 yield question._replace(text=text, scope=scope)
 
 
-def _below(side: Sequence[Outcome], threshold: float) -> float:
+def _below(side: Sequence[Judged], threshold: float) -> float:
     return sum(one.evidence < threshold for one in side) / len(side)
-
-
-def _verdicts(side: Sequence[Outcome]) -> Verdicts:
-    return Verdicts(
-        kept=sum(not one.is_nothing for one in side) / len(side), found=sum(one.is_found for one in side) / len(side)
-    )
 
 
 def as_data(measured: Abstention) -> dict[str, Any]:
@@ -270,7 +254,10 @@ def as_data(measured: Abstention) -> dict[str, Any]:
                 "questions": {"answerable": len(side.answerable), "unanswerable": len(side.unanswerable)},
                 "auc": side.auc,
                 "rejected_at_95_kept": side.at_kept(KEPT_WANTED).rejected,
-                "curve": [_point(side.at_kept(share)) for share in KEPT_SHOWN],
+                "curve": [
+                    {**point._asdict(), "coverage": point.coverage, "risk": point.risk}
+                    for point in map(side.at_kept, KEPT_SHOWN)
+                ],
                 "points": _columns(thinned(side.curve(), POINTS_DRAWN)),
                 "verdict": {
                     name: {"kept": verdicts.kept, "rejected": 1 - verdicts.kept, "found": verdicts.found}
@@ -291,10 +278,6 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
 
 def _columns(points: Sequence[Point]) -> dict[str, list[float]]:
     return {name: [getattr(point, name) for point in points] for name in Point._fields}
-
-
-def _point(point: Point) -> dict[str, float]:
-    return {**point._asdict(), "coverage": point.coverage, "risk": point.risk}
 
 
 class Answered(NamedTuple):

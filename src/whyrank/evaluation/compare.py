@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..formatting import counted
-from ..types.memory import Memory
 from .measures import MAIN, Comparison, Interval, bootstrap, compare
-from .pins import Checked, Pinboard, PinCheck, PinnedEngine
-from .results import Kept, KeptQuery, KeptSet
+from .pins import Checked, Pinboard, PinCheck, PinnedEngine, Tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..types.memory import Memory
+    from .results import Kept, KeptQuery, KeptSet
 
 
 class Pair(NamedTuple):
@@ -55,12 +58,10 @@ class Duel:
 
     def kinds(self) -> dict[str, Duel]:
         """Return the duels by kind of query, if there are several kinds."""
-        named = dict.fromkeys(pair.query.kind for pair in self.pairs)
-        return {kind: self._only(kind) for kind in sorted(named)} if len(named) > 1 else {}
-
-    def _only(self, kind: str) -> Duel:
-        chosen = tuple(pair for pair in self.pairs if pair.query.kind == kind)
-        return Duel(self.set_name, self.before, self.after, chosen)
+        kinds = sorted({pair.query.kind for pair in self.pairs})
+        of_kind = {kind: tuple(pair for pair in self.pairs if pair.query.kind == kind) for kind in kinds}
+        duels = {kind: Duel(self.set_name, self.before, self.after, pairs) for kind, pairs in of_kind.items()}
+        return duels if len(duels) > 1 else {}
 
     def moved(self) -> tuple[list[Pair], list[Pair]]:
         """Return the queries won and the queries lost, the largest difference first."""
@@ -81,12 +82,12 @@ class Against:
 def within(one: KeptSet) -> list[Duel]:
     """Compare every further line of a set with its first recipe, the ceiling apart."""
     first = one.recipes[0]
-    return [_duel_of_lines(one, first, recipe) for recipe in one.recipes[1:]]
-
-
-def _duel_of_lines(one: KeptSet, before: str, after: str) -> Duel:
-    pairs = tuple(Pair(query, query.main(before), query.main(after)) for query in one.queries)
-    return Duel(one.name, before, after, pairs)
+    return [
+        Duel(
+            one.name, first, recipe, tuple(Pair(query, query.main(first), query.main(recipe)) for query in one.queries)
+        )
+        for recipe in one.recipes[1:]
+    ]
 
 
 def against(mine: Kept, other: Kept) -> Against:
@@ -175,8 +176,6 @@ def _duel_as_data(duel: Duel) -> dict[str, Any]:
     }
 
 
-Tick = Callable[[int, int, str], None]
-
 DEPTH = 10  # results that are compared
 _WORDS = 12  # of a memory's beginning make a question
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s")
@@ -216,7 +215,10 @@ def compare_spaces(
     asked = [(question, memory) for memory in memories if (question := question_of(memory))]
     shares = []
     for number, (question, memory) in enumerate(asked, 1):
-        first, second = (_ids(subject, question, memory, recipe) for subject in (before, after))
+        first, second = (
+            [hit.id for hit in subject.search(question, limit=DEPTH, recipe=recipe, scope=[str(memory.scope)])]
+            for subject in (before, after)
+        )
         shares.append(overlap(first, second))
         tick(number, len(asked), question)
     mean = sum(shares) / len(shares) if shares else 1.0
@@ -237,8 +239,3 @@ def overlap(first: Iterable[str], second: Iterable[str]) -> float:
     ours, theirs = set(first), set(second)
     longer = max(len(ours), len(theirs))
     return len(ours & theirs) / longer if longer else 1.0
-
-
-def _ids(subject: PinnedEngine, question: str, memory: Memory, recipe: object) -> list[str]:
-    results = subject.search(question, limit=DEPTH, recipe=recipe, scope=[str(memory.scope)])
-    return [hit.id for hit in results]

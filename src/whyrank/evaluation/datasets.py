@@ -6,14 +6,16 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.normalize import clean
 from ..errors import BadDataset
 from ..types.memory import GLOBAL, Document, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 _COLUMNS = 3  # of a judgement: query, document, gain
 _SHOWN_CHARACTERS = 80
@@ -54,10 +56,16 @@ def load_set(folder: Path) -> EvaluationSet:
     corpus = folder / "corpus.jsonl"
     if not corpus.is_file() and not files.is_dir():
         raise BadDataset(f"{folder} has neither corpus.jsonl nor files/", "a set needs one of them")
-    documents = tuple(_documents(corpus)) if corpus.is_file() else ()
+    documents: tuple[Document, ...] = ()
     if corpus.is_file():
-        _check_ids(corpus, documents)
-    asked = tuple(_questions(folder / "queries.jsonl"))
+        documents = tuple(_documents(corpus))
+        if not documents:
+            raise BadDataset(f"{corpus} is empty", "give one document per line")
+        _check_once(corpus, [document.id for document in documents], "document")
+    asked = [
+        Question(str(row["id"]), str(row["text"]), str(row.get("kind") or ""), _scope(row.get("scope")))
+        for row in _rows(folder / "queries.jsonl")
+    ]
     _check_once(folder / "queries.jsonl", [question.id for question in asked], "query")
     judgements = _judgements(folder / "qrels.tsv", {question.id for question in asked})
     questions = tuple(question for question in asked if question.id in judgements)
@@ -115,12 +123,6 @@ def _is_folder(folder: Path) -> bool:
         return folder.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _check_ids(corpus: Path, documents: tuple[Document, ...]) -> None:
-    if not documents:
-        raise BadDataset(f"{corpus} is empty", "give one document per line")
-    _check_once(corpus, [document.id for document in documents], "document")
 
 
 def _check_once(file: Path, ids: Sequence[str], what: str) -> None:
@@ -193,11 +195,6 @@ def _documents(file: Path) -> Iterator[Document]:
         )
 
 
-def _questions(file: Path) -> Iterator[Question]:
-    for row in _rows(file):
-        yield Question(str(row["id"]), str(row["text"]), str(row.get("kind") or ""), _scope(row.get("scope")))
-
-
 def _scope(name: object) -> Scope:
     return Scope("user", str(name)) if name else GLOBAL
 
@@ -205,10 +202,14 @@ def _scope(name: object) -> Scope:
 def _judgements(file: Path, questions: Collection[str]) -> dict[str, dict[str, int]]:
     judged: dict[str, dict[str, int]] = {}
     for number, line in enumerate(_text_of(file).removeprefix("\ufeff").split("\n"), 1):
-        if not line.strip() or (number == 1 and _is_header(line, questions)):
-            continue
         columns = line.split("\t")
-        if len(columns) != _COLUMNS or not _is_whole(columns[-1]):
+        is_triple = len(columns) == _COLUMNS
+        is_judgement = is_triple and _is_whole(columns[-1])
+        # A header has no gain in the last column, and its first is no query.
+        is_header = number == 1 and is_triple and not is_judgement and columns[0] not in questions
+        if not line.strip() or is_header:
+            continue
+        if not is_judgement:
             raise BadDataset(
                 f"{file}:{number}: {line[:_SHOWN_CHARACTERS]!r} is no judgement",
                 "each line is a query, a document and a gain, a whole number, with tabs between them",
@@ -216,12 +217,6 @@ def _judgements(file: Path, questions: Collection[str]) -> dict[str, dict[str, i
         question, document, gain = columns
         judged.setdefault(question, {})[document] = int(gain)
     return {question: gains for question, gains in judged.items() if any(gain > 0 for gain in gains.values())}
-
-
-def _is_header(line: str, questions: Collection[str]) -> bool:
-    """Check for a header line: no gain in the last column, and no query with that id."""
-    columns = line.split("\t")
-    return len(columns) == _COLUMNS and columns[0] not in questions and not _is_whole(columns[-1])
 
 
 def _is_whole(number: str) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import BadDataset
-from ..types.memory import Document
-from ..types.results import Results
 from ..types.trail import replay, total
 from .datasets import EvaluationSet, Question, digest
 from .measures import MAIN, MEASURES, Comparison, Interval, Judgements, Scores, bootstrap, compare, mean, score
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..types.memory import Document
+    from ..types.results import Results
 
 DEPTH = 100  # results per query: what a run file holds
 SINGLE_RUNS = ("keyword", "vector")
@@ -111,12 +114,15 @@ def measure(dataset: EvaluationSet, engine: EvaluatedEngine, recipes: Sequence[s
             _record(line, question, documents_in(results), dataset.judgements[question.id])
             line.spoken[question.id] = spoken(results)
             _check_trails(evaluation, question, results)
-            brought[question.id] |= _candidates(results)
+            candidates = (*results.hits, *results.dropped)
+            brought[question.id].update(hit.memory.source.path for hit in candidates if hit.memory.source)
             tick(step * len(dataset.questions) + number, len(names) * len(dataset.questions), f"{dataset.name} {name}")
     ceiling = evaluation.lines[CEILING] = Line(CEILING)
     for question in dataset.questions:
         judged = dataset.judgements[question.id]
-        _record(ceiling, question, _attainable(brought[question.id], judged), judged)
+        # The ideal order of all candidates, most relevant first: the upper bound of every line.
+        ideal = sorted(brought[question.id], key=lambda document: (-judged.get(document, 0), document))[:DEPTH]
+        _record(ceiling, question, ideal, judged)
     return evaluation
 
 
@@ -177,18 +183,9 @@ def documents_in(results: Results) -> list[str]:
 
 def _record(line: Line, question: Question, ranked: list[str], judged: Judgements) -> None:
     line.ranked[question.id] = ranked
-    line.first[question.id] = _first_rank(ranked, judged)
+    places = (rank for rank, document in enumerate(ranked, 1) if judged.get(document, 0) > 0)
+    line.first[question.id] = next(places, None)
     line.scores[question.id] = score(ranked, judged)
-
-
-def _candidates(results: Results) -> set[str]:
-    """Return the documents of all candidates, shown or dropped."""
-    return {hit.memory.source.path for hit in (*results.hits, *results.dropped) if hit.memory.source}
-
-
-def _attainable(candidates: set[str], judged: Judgements) -> list[str]:
-    """Return the ideal order of all candidates, most relevant first: the upper bound of every line."""
-    return sorted(candidates, key=lambda document: (-judged.get(document, 0), document))[:DEPTH]
 
 
 def _check_trails(evaluation: Evaluation, question: Question, results: Results) -> None:
@@ -252,7 +249,3 @@ def _query_as_data(evaluation: Evaluation, question: Question) -> dict[str, obje
         "ranks": {name: line.first[question.id] for name, line in evaluation.lines.items()},
         "figures": {name: list(line.scores[question.id].values()) for name, line in evaluation.lines.items()},
     }
-
-
-def _first_rank(ranked: Sequence[str], judged: Judgements) -> int | None:
-    return next((rank for rank, document in enumerate(ranked, 1) if judged.get(document, 0) > 0), None)

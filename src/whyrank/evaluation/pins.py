@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import regex
 from filelock import FileLock, Timeout
 
 from ..analysis.normalize import UNSPACED, fold
 from ..errors import ConfigError, NotFound
-from ..types.columns import MemoryId
-from ..types.memory import Memory
-from ..types.results import Hit, Results
+
+if TYPE_CHECKING:
+    from ..search.explain import Why
+    from ..types.columns import MemoryId
+    from ..types.memory import Memory
+    from ..types.results import Results
 
 DEFAULT_WITHIN = 5  # ranks that people read, and most agents
 SHINGLE = 3  # words in a row: two texts rarely share three by chance
@@ -143,29 +146,13 @@ Status = Literal["kept", "moved", "lost"]
 Tick = Callable[[int, int, str], None]
 
 
-class Explained(Protocol):
-    """Explanation of the rank of one memory, as a subject returns it."""
-
-    @property
-    def memory(self) -> Memory:
-        """Return the explained memory."""
-
-    @property
-    def summary(self) -> str:
-        """Return its rank, or the step that dropped it."""
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """Return the figures behind the summary."""
-
-
 class PinnedEngine(Protocol):
     """Engine protocol for pins: search, `why` and `get`."""
 
     def search(self, query: str, *, limit: int, recipe: Any, scope: Any) -> Results:
         """Answer a query."""
 
-    def why(self, query: str, identity: str, *, limit: int, recipe: Any, scope: Any) -> Explained:
+    def why(self, query: str, identity: str, *, limit: int, recipe: Any, scope: Any) -> Why:
         """Explain the rank of a memory, given by its id or its path."""
 
     def get(self, identity: MemoryId, *, scope: Any) -> Memory:
@@ -273,7 +260,7 @@ class Pinboard:
         results = self.subject.search(pin.query, limit=limit, recipe=recipe, scope=pin.scopes)
         accepts = self._acceptance(pin)
         for rank, hit in enumerate(results, 1):
-            found = next((memory for memory in _shown(hit) if accepts(memory)), None)
+            found = next((memory for memory in (hit.memory, *hit.also) if accepts(memory)), None)
             if found is not None:
                 return rank, found
         return None, None
@@ -310,11 +297,6 @@ class Pinboard:
             return "it is no longer in the store"
         gone = "" if latest or not pin.id else "its text is no longer in the file; of what is: "
         return gone + "; ".join((told.summary, *told.details))
-
-
-def _shown(hit: Hit) -> tuple[Memory, ...]:
-    """Return the memories that a result shows: its own, and other chunks of the same file."""
-    return hit.memory, *hit.also
 
 
 def _read(file: Path) -> list[Pin]:

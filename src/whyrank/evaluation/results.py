@@ -5,18 +5,125 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
 
-from ..errors import BadDataset, ConfigError
+from ..analysis.snippets import snippet
+from ..errors import BadDataset, ConfigError, NotFound
 from ..formatting import counted
 from .abstention import Point
-from .failures import FailureDocument, Story
-from .harness import CEILING
-from .measures import MAIN, MEASURES, hit
-from .small_stores import Shares
+from .harness import CEILING, DEPTH, EvaluatedEngine, Evaluation
+from .measures import MAIN, MEASURES, Judgements, hit
+from .small_stores import VERDICTS, Shares
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ..types.memory import Scope
+    from ..types.results import Hit, Results
+    from .datasets import Question
+
+WORST = 10  # queries shown per set: as many as a reader reads
+
+
+class Explaining(EvaluatedEngine, Protocol):
+    """Engine protocol for explaining failures: search and `why`."""
+
+    def why(self, query: str, identity: str, *, recipe: str, scope: Scope, over: Any = None) -> object:
+        """Explain the rank of a memory, or find the change that puts it over another."""
+
+
+class FailureDocument(NamedTuple):
+    """One document of a story: its rank, its text, and its trail."""
+
+    document: str
+    gain: int
+    rank: int | None
+    title: str
+    text: str
+    trail: str
+
+
+class Story(NamedTuple):
+    """One failed query: the first hit, the best expected document, and the change that would swap them."""
+
+    id: str
+    first: FailureDocument | None
+    expected: FailureDocument
+    flip: str
+
+
+def worst(evaluation: Evaluation, engine: Explaining, count: int = WORST) -> list[Story]:
+    """Run the worst queries of the first recipe again, and record a story for each."""
+    recipe = evaluation.recipes[0]
+    asked = {question.id: question for question in evaluation.questions}
+    return [
+        _failure_story(asked[identity], evaluation.judgements[identity], engine, recipe)
+        for identity in worst_of(
+            {one: scores[MAIN] for one, scores in evaluation.lines[recipe].scores.items()},
+            {one: scores[MAIN] for one, scores in evaluation.lines[CEILING].scores.items()},
+        )[:count]
+    ]
+
+
+def worst_of(values: Mapping[str, float], attainable: Mapping[str, float]) -> list[str]:
+    """Sort the imperfect queries, worst first; ties by the best value a ranking could have attained."""
+    short = [identity for identity, value in values.items() if value < 1.0]
+    return sorted(short, key=lambda identity: (values[identity], -attainable[identity]))
+
+
+def _failure_story(question: Question, judged: Judgements, engine: Explaining, recipe: str) -> Story:
+    results = engine.search(question.text, limit=DEPTH, recipe=recipe, scope=question.scope)
+    wanted = _best_expected(results, judged)
+    first = _failure_document(results, results.hits[0], judged) if results.hits else None
+    if wanted is None:
+        return Story(question.id, first, _absent(question, judged, engine, recipe), "")
+    flip = ""
+    if results.hits and wanted.id != results.hits[0].id:
+        over = results.hits[0].id
+        flip = str(engine.why(question.text, wanted.id, over=over, recipe=recipe, scope=question.scope))
+    return Story(question.id, first, _failure_document(results, wanted, judged), flip)
+
+
+def _best_expected(results: Results, judged: Judgements) -> Hit | None:
+    """Return the first expected hit, or the best dropped one."""
+    shown = (hit for hit in results.hits if judged.get(_document(hit), 0) > 0)
+    dropped = [hit for hit in results.dropped if judged.get(_document(hit), 0) > 0]
+    return next(shown, None) or max(dropped, key=lambda hit: (hit.tier, hit.score), default=None)
+
+
+def _failure_document(results: Results, hit: Hit, judged: Judgements) -> FailureDocument:
+    document = _document(hit)
+    return FailureDocument(
+        document,
+        judged.get(document, 0),
+        rank_of(document, [_document(one) for one in results.hits]),
+        hit.memory.title,
+        snippet(hit.memory.text, results.analysis.terms).text,
+        hit.explain(),
+    )
+
+
+def _absent(question: Question, judged: Judgements, engine: Explaining, recipe: str) -> FailureDocument:
+    """Return the entry of an expected document that was not even a candidate."""
+    document, gain = max(judged.items(), key=lambda item: item[1])
+    try:
+        said = str(engine.why(question.text, document, recipe=recipe, scope=question.scope))
+    except NotFound:
+        said = "no memory that may answer here comes from this document"
+    return FailureDocument(document, gain, None, "", "", said)
+
+
+def _document(hit: Hit) -> str:
+    return hit.memory.source.path if hit.memory.source else ""
+
+
+def rank_of(document: str, ranked: Sequence[str]) -> int | None:
+    """Return the rank of a document in a ranked list, counted by the best chunk of each document."""
+    distinct = list(dict.fromkeys(ranked))
+    return distinct.index(document) + 1 if document in distinct else None
+
 
 Kind = TypeVar("Kind")
 _CALLED: Mapping[type, str] = {
@@ -29,55 +136,46 @@ _LARGEST = 2**53  # above it whole numbers are no longer those that were written
 class Node:
     """A value in results JSON together with its path, for error messages."""
 
-    def __init__(self, value: object, place: str) -> None:
+    def __init__(self, value: Any, place: str) -> None:
         self.value = value
         self.place = place
 
     def get(self, key: str, kind: type[Kind]) -> Kind:
         """Return the value under a key, which must be of this type."""
-        place = f"{self.place}.{key}".lstrip(".")
-        if not isinstance(self.value, dict) or key not in self.value:
+        if key not in self.names():
             refuse(self.place or "the file", f"{key!r} is missing")
-        return _of(self.value[key], kind, place)
+        return _of(self.value[key], kind, self._place(key))
 
     def maybe(self, key: str, kind: type[Kind]) -> Kind | None:
         """Return the value under a key, or None if it is null or missing."""
-        is_there = isinstance(self.value, dict) and self.value.get(key) is not None
-        return self.get(key, kind) if is_there else None
+        return self.get(key, kind) if key in self.names() and self.value[key] is not None else None
 
     def below(self, key: str) -> Node:
         """Return the object under a key."""
-        return Node(self.get(key, dict), f"{self.place}.{key}".lstrip("."))
+        return Node(self.get(key, dict), self._place(key))
 
     def each(self, key: str) -> list[Node]:
         """Return the objects of the list under a key."""
-        return [Node(self._member(key, at, dict), f"{self.place}.{key}[{at}]") for at in self._places(key)]
+        return [Node(one, f"{self.place}.{key}[{at}]") for at, one in enumerate(self.members(key, dict))]
 
-    def numbers(self, key: str) -> list[float]:
-        """Return the finite numbers of the list under a key."""
-        return [self._member(key, at, float) for at in self._places(key)]
+    def members(self, key: str, kind: type[Kind]) -> list[Kind]:
+        """Return the members of the list under a key, which must be of this type."""
+        return [_of(one, kind, f"{self._place(key)}[{at}]") for at, one in enumerate(self.get(key, list))]
 
     def share(self, key: str) -> float:
         """Return the number from 0 to 1 under a key."""
-        return _share(self.get(key, float), f"{self.place}.{key}".lstrip("."))
+        return _share(self.get(key, float), self._place(key))
 
     def shares(self, key: str) -> list[float]:
         """Return the numbers from 0 to 1 of the list under a key."""
-        return [_share(value, f"{self.place}.{key}[{at}]".lstrip(".")) for at, value in enumerate(self.numbers(key))]
-
-    def texts(self, key: str) -> list[str]:
-        """Return the texts of the list under a key."""
-        return [self._member(key, at, str) for at in self._places(key)]
+        return [_share(value, f"{self._place(key)}[{at}]") for at, value in enumerate(self.members(key, float))]
 
     def names(self) -> list[str]:
         """Return the keys of an object."""
-        return list(self.value) if isinstance(self.value, dict) else []
+        return [*self.value] if isinstance(self.value, dict) else []
 
-    def _places(self, key: str) -> range:
-        return range(len(self.get(key, list)))
-
-    def _member(self, key: str, at: int, kind: type[Kind]) -> Kind:
-        return _of(self.get(key, list)[at], kind, f"{self.place}.{key}[{at}]".lstrip("."))
+    def _place(self, key: str) -> str:
+        return f"{self.place}.{key}".lstrip(".")
 
 
 def read_json(file: Path, written_by: str) -> dict[str, Any]:
@@ -253,10 +351,9 @@ def as_data(
     not_drawn: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return evaluations or abstentions as plain data, as stored and as printed by `--json`."""
+    parts = {"sets": sets, "abstention": abstention, "not_drawn": not_drawn}
     return {
-        **({} if sets is None else {"sets": list(sets)}),
-        **({} if abstention is None else {"abstention": list(abstention)}),
-        **({} if not_drawn is None else {"not_drawn": list(not_drawn)}),
+        **{key: list(part) for key, part in parts.items() if part is not None},
         "kind": KIND,
         "whyrank": version,
         "made": made,
@@ -318,12 +415,12 @@ def kept_from(data: dict[str, Any]) -> Kept:
 
 def _set(node: Node) -> KeptSet:
     trails, notices = node.below("trails"), node.below("notices")
-    lines, measures = tuple(node.below("lines").names()), node.texts("measures")
+    lines, measures = tuple(node.below("lines").names()), node.members("measures", str)
     for needed in (MAIN, FIRST):  # an earlier whyrank knew fewer of the others
         if needed not in measures:
             refuse(f"{node.place}.measures", f"{needed} is missing")
     queries = tuple(_query(query, lines, measures) for query in node.each("per_query"))
-    recipes = tuple(node.texts("recipes"))
+    recipes = tuple(node.members("recipes", str))
     if not queries or not recipes or not {*recipes, CEILING} <= set(lines):
         refuse(node.place, "a set needs queries, a ceiling, and recipes that are among its lines")
     known = Counter(query.id for query in queries)
@@ -347,19 +444,11 @@ def _set(node: Node) -> KeptSet:
 
 def _stores(node: Node) -> KeptStores:
     verdicts = node.below("verdicts")
+    groups = {group: verdicts.below(group) for group in verdicts.names()}
     return KeptStores(
-        files=node.get("files", int),
-        draws=node.get("draws", int),
-        seed=node.get("seed", int),
-        asked=node.get("asked", int),
-        unasked=node.get("unasked", int),
-        uncalibrated=node.get("uncalibrated", int),
-        verdicts={group: _verdict_shares(verdicts.below(group)) for group in verdicts.names()},
+        **{key: node.get(key, int) for key in ("files", "draws", "seed", "asked", "unasked", "uncalibrated")},
+        verdicts={name: Shares(one.get("questions", int), *map(one.share, VERDICTS)) for name, one in groups.items()},
     )
-
-
-def _verdict_shares(node: Node) -> Shares:
-    return Shares(node.get("questions", int), *(node.share(verdict) for verdict in Shares._fields[1:]))
 
 
 def _query(node: Node, lines: Sequence[str], measures: Sequence[str]) -> KeptQuery:
@@ -369,13 +458,9 @@ def _query(node: Node, lines: Sequence[str], measures: Sequence[str]) -> KeptQue
         if len(found) != len(measures):
             refuse(f"{figures.place}.{line}", f"{len(measures)} figures are expected here")
     return KeptQuery(
-        id=node.get("id", str),
-        text=node.get("text", str),
-        kind=node.get("kind", str),
-        scope=node.get("scope", str),
+        **{key: node.get(key, str) for key in ("id", "text", "kind", "scope", "verdict")},
         expected={document: expected.get(document, int) for document in expected.names()},
         evidence=node.get("evidence", float),
-        verdict=node.get("verdict", str),
         ranks={line: ranks.maybe(line, int) for line in lines},
         figures={line: dict(zip(measures, found, strict=True)) for line, found in values.items()},
     )
@@ -398,28 +483,23 @@ def story_as_data(story: Story) -> dict[str, Any]:
 
 
 def _abstention(node: Node) -> KeptAbstention:
-    return KeptAbstention(
-        node.get("set", str), tuple(map(_side, node.each("sides"))), tuple(node.texts("uncalibrated"))
-    )
+    sides, uncalibrated = map(_side, node.each("sides")), node.members("uncalibrated", str)
+    return KeptAbstention(node.get("set", str), tuple(sides), tuple(uncalibrated))
 
 
 def _side(node: Node) -> KeptSide:
     asked, verdict = node.below("questions"), node.below("verdict")
     curve = node.below("points")
+    columns = [curve.members("threshold", float), curve.shares("kept"), curve.shares("rejected")]
+    if len({len(column) for column in columns}) > 1:
+        refuse(curve.place, "a point has a threshold, what is kept and what is rejected")
     return KeptSide(
         name=node.get("unanswerable", str),
         answerable=asked.get("answerable", int),
         unanswerable=asked.get("unanswerable", int),
         auc=node.share("auc"),
         rejected_at_95_kept=node.share("rejected_at_95_kept"),
-        points=tuple(map(Point, *_curve(curve))),
+        points=tuple(map(Point, *columns)),
         kept=verdict.below("answerable").share("kept"),
         rejected=verdict.below("unanswerable").share("rejected"),
     )
-
-
-def _curve(node: Node) -> list[list[float]]:
-    columns = [node.numbers("threshold"), node.shares("kept"), node.shares("rejected")]
-    if len({len(column) for column in columns}) > 1:
-        refuse(node.place, "a point has a threshold, what is kept and what is rejected")
-    return columns

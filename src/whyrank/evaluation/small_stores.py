@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import fmean, median_low
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import ConfigError
 from . import harness
@@ -22,9 +22,13 @@ from .abstention import (
     foreign_names,
     unanswerable_questions,
 )
-from .datasets import EvaluationSet, Question
 from .harness import SINGLE_RUNS, Evaluation, Judged, Line, Tick, fill, lines_asked, measure, unknown
 from .measures import MEASURES, Comparison, compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .datasets import EvaluationSet, Question
 
 DRAWS = 10
 SEED = 1
@@ -95,7 +99,8 @@ def evaluate_small(
             "draw more of them (--draws), or larger ones (--small)",
         )
     foreign = [{} if others is None else unanswerable_questions(store, others) for store in stores]
-    work = _Work(recipes, tick, _count(stores, recipes, foreign))
+    own = sum(len(store.questions) for store in stores) * len(lines_asked(recipes))
+    work = _Work(recipes, tick, own + sum(len(questions) for groups in foreign for questions in groups.values()))
     for store, groups in zip(stores, foreign, strict=True):
         with open_store() as engine:
             work.ask(engine, store, groups)
@@ -201,35 +206,26 @@ class _Work:
         self.tallies.setdefault(group, {}).setdefault(question, []).append(verdict)
 
 
-def _count(
-    stores: Sequence[EvaluationSet], recipes: Sequence[str], foreign: Sequence[Mapping[str, Sequence[Question]]]
-) -> int:
-    own = sum(len(store.questions) for store in stores) * len(lines_asked(recipes))
-    return own + sum(len(questions) for groups in foreign for questions in groups.values())
-
-
 # Merging.
 
 
 def _merged(name: str, questions: Sequence[Question], evaluations: Sequence[Evaluation]) -> Evaluation:
     """Merge the stores into one evaluation, in which a query of several stores counts once."""
-    asked = {identity for one in evaluations for identity in one.judgements}
     judgements: dict[str, dict[str, int]] = {}
-    notices: dict[str, int] = {}
+    notices: Counter[str] = Counter()
     for one in evaluations:
         for identity, gains in one.judgements.items():
             judgements.setdefault(identity, {}).update(gains)
-        for code, count in one.notices.items():
-            notices[code] = notices.get(code, 0) + count
+        notices.update(one.notices)
     merged = Evaluation(
         name,
-        [question for question in questions if question.id in asked],
+        [question for question in questions if question.id in judgements],
         evaluations[0].recipes,
         judgements,
         hashlib.sha256("".join(one.digest for one in evaluations).encode()).hexdigest()[:16],
         trails=sum(one.trails for one in evaluations),
         broken_trails=[trail for one in evaluations for trail in one.broken_trails],
-        notices=notices,
+        notices=dict(notices),
     )
     for line in evaluations[0].lines:
         merged.lines[line] = _mean_line(line, [one.lines[line] for one in evaluations], merged.questions)

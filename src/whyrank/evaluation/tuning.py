@@ -3,24 +3,298 @@
 from __future__ import annotations
 
 import math
+import posixpath
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ..config.load import Config
+from ..analysis.document import entry_for
+from ..analysis.names import name_key, name_words
+from ..analysis.normalize import fold, unspaced_letters
+from ..analysis.tokenizer import all_tokens, tokens_of
 from ..formatting import counted
-from ..ingest.entries import entry_for
 from ..protocols import Changes, Embedder, Store
 from ..ranking.parameters import tunable
-from ..ranking.recipes import Recipe
-from ..search.candidates import origins_by_recipe
+from ..search.explain import origins_by_recipe
 from ..search.searcher import Searcher
-from ..types.memory import Memory
+from ..types.columns import MemoryId
+from ..types.memory import Memory, Scope
 from ..types.query import Query, Where
 from .measures import Comparison, Interval, bootstrap, compare, ndcg
-from .synthetic_queries import HIDDEN_KINDS, KINDS, Material, Origin, Pseudo, by_source, hide, questions
+
+if TYPE_CHECKING:
+    from ..config.load import Config
+    from ..ranking.recipes import Recipe
+    from ..types.memory import Memory
+    from .harness import Tick
+
+Origin = tuple[Scope, str] | MemoryId
+Frequency = Callable[[Iterable[str]], Mapping[str, int]]
+Maker = Callable[["Material", Origin, random.Random], Iterator["Pseudo"]]
+
+HIDDEN_KINDS = ("heading", "title", "link", "paraphrase")  # the words of these are hidden from their source
+
+COMMON_SHARE = 10  # a word in more than one in ten titles does not describe the text below one
+MIN_WORDS = 2  # of a heading, title or link: a single word is not specific
+MIN_LEFT = 12  # content words that must be left to answer with
+SENTENCE_WORDS = range(6, 41)  # content words of a sentence: shorter ones are unspecific, longer ones are lists
+DROPPED_SHARE = 3  # one in three content words of a sentence is dropped, the rarest first
+TERMS = 3
+RAREST = 8  # the terms of a question are drawn from this many rarest words of a memory
+PER_SOURCE = 4  # sentences taken from one file at most, so that a long one does not dominate
+
+_LINK = re.compile(r"(?<!!)\[([^\]\n]{3,120})\]\(<?([^)\s>]+)>?[^)\n]*\)|\[\[([^\]|\n]+)\|([^\]\n]{3,120})\]\]")
+_BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+#>|`]|\d+[.)]))")
+_SENTENCE = re.compile(r"[^.!?。！？]+(?:[.!?](?=\S)[^.!?。！？]*)*[.!?。！？]?")
+_PUNCTUATION = ".,;:!?()[]{}\"'«»„“”"
+_MARKS = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)")
+_FRAMES = re.compile(r"[#>|]+|^\s*(?:[-+]|\d+[.)])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudo:
+    """A query made from a memory: its kind, text, relevant source, and the words to hide in a source."""
+
+    kind: str
+    text: str
+    answer: Origin
+    hidden: str = ""
+    hidden_in: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """Input for making queries: memories by source, document frequencies, and the default language."""
+
+    sources: Mapping[Origin, Sequence[Memory]]
+    frequency: Frequency
+    language: str
+    headings: Counter[str] = field(init=False)
+    titled: Counter[str] = field(init=False)
+    paths: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        told = ({fold(text) for memory in held for text in memory.headings} for held in self.sources.values())
+        object.__setattr__(self, "headings", Counter(text for texts in told for text in texts))
+        titles = (set(tokens_of(held[0].name, self.language)) for held in self.sources.values() if held[0].name)
+        object.__setattr__(self, "titled", Counter(word for words in titles for word in words))
+        paths = frozenset(origin[1] for origin in self.sources if isinstance(origin, tuple))
+        object.__setattr__(self, "paths", paths)
+
+    def words(self, text: str) -> int:
+        """Count the content words of a text."""
+        return len(tokens_of(text, self.language)) if text.strip() else 0
+
+    def is_telling(self, title: str) -> bool:
+        """Check that a title or heading is distinctive: more than a date or words of most titles."""
+        most = max(1, len(self.sources) // COMMON_SHARE)
+        words = {word for word in tokens_of(title, self.language) if any(map(str.isalpha, word))}
+        return sum(self.titled[word] <= most for word in words) >= MIN_WORDS
+
+    def leaves_enough(self, origin: Origin, hidden: str) -> bool:
+        """Check that a source keeps enough content words when these are hidden."""
+        left = 0
+        for memory in self.sources[origin]:
+            left += self.words(hide(memory, hidden).text)
+            if left >= MIN_LEFT:
+                return True
+        return False
+
+
+def by_source(memories: Iterable[Memory]) -> dict[Origin, list[Memory]]:
+    """Group memories by source."""
+    sources: dict[Origin, list[Memory]] = {}
+    for memory in memories:
+        sources.setdefault(memory.origin, []).append(memory)
+    return sources
+
+
+def questions(material: Material, most: int, seed: int) -> list[Pseudo]:
+    """Make up to `most` queries, drawn by a seed; a kind's unfilled share goes to kinds with hidden words."""
+    made: dict[str, list[Pseudo]] = {}
+    for kind, maker in _MAKERS.items():
+        chance = random.Random(f"{seed} {kind}")
+        origins = sorted(material.sources, key=str)
+        chance.shuffle(origins)
+        limit = most if kind in HIDDEN_KINDS else most // len(KINDS)
+        made[kind] = _in_turns(maker, material, origins, chance, limit)
+    shares = _shares({kind: len(made[kind]) for kind in sorted(KINDS, key=lambda kind: len(made[kind]))}, most)
+    return [question for kind in KINDS for question in made[kind][: shares[kind]]]
+
+
+def _shares(given: Mapping[str, int], most: int) -> dict[str, int]:
+    """Divide a number evenly among kinds, smallest first; their unfilled shares pass to the next."""
+    shares: dict[str, int] = {}
+    for place, (kind, count) in enumerate(given.items()):
+        shares[kind] = min(count, (most - sum(shares.values())) // (len(given) - place))
+    return shares
+
+
+def _in_turns(
+    maker: Maker, material: Material, origins: Sequence[Origin], chance: random.Random, most: int
+) -> list[Pseudo]:
+    """Take the first query of every source, then the second of every source, until there are enough."""
+    waiting = [maker(material, origin, chance) for origin in origins]
+    turns = (next(source, None) for _ in range(PER_SOURCE) for source in waiting)
+    return list(islice((question for question in turns if question is not None), most))
+
+
+def hide(memory: Memory, words: str) -> Memory:
+    """Return a memory without these words in its text, its names and its headings."""
+    key = name_key(words)
+    pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+
+    def others(texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(text for text in texts if name_key(text) != key)
+
+    return replace(
+        memory,
+        text=pattern.sub(" ", memory.text),
+        summary=pattern.sub(" ", memory.summary),
+        name="".join(others([memory.name])),
+        title="".join(others([memory.title])),
+        aliases=others(memory.aliases),
+        headings=others(memory.headings),
+    )
+
+
+def plain(text: str) -> str:
+    """Return a line of markdown as plain text: without marks, links as their text."""
+    linked = _LINK.sub(lambda link: link[1] or link[4], text)
+    return " ".join(_FRAMES.sub(" ", _MARKS.sub("", linked)).split())
+
+
+def _headings(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield queries from headings that no other source has ("Usage notes" stands in every second file)."""
+    memories = material.sources[origin]
+    found = list(dict.fromkeys(text for memory in memories for text in memory.headings if text != memory.name))
+    chance.shuffle(found)
+    for heading in found:
+        if (
+            material.headings[fold(heading)] == 1
+            and material.is_telling(heading)
+            and material.leaves_enough(origin, heading)
+        ):
+            yield Pseudo("heading", plain(heading), origin, heading, origin)
+
+
+def _titles(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield a query from a title that neither path nor slug repeats."""
+    memory = material.sources[origin][0]
+    path = memory.source.path if memory.source else ""
+    given_away = {name_key(text) for text in (memory.slug, posixpath.splitext(posixpath.basename(path))[0])}
+    if not material.is_telling(memory.name) or name_key(memory.name) in given_away:
+        return
+    if material.leaves_enough(origin, memory.name):
+        yield Pseudo("title", plain(memory.name), origin, memory.name, origin)
+
+
+def _links(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield queries from the texts of links, which other authors wrote about the target file."""
+    if not isinstance(origin, tuple):
+        return
+    scope, path = origin
+    for memory in material.sources[origin]:
+        for link in _LINK.finditer(memory.text):
+            text, target = link[1] or link[4], _target(link[2] or link[3], path, material.paths)
+            if target and target != path and material.words(text) >= MIN_WORDS and not _names(text, target):
+                yield Pseudo("link", plain(text), (scope, target), text, origin)
+
+
+def _target(written: str, path: str, known: frozenset[str]) -> str | None:
+    """Resolve a link to a known file; the extension and the root of a site may be left out."""
+    place = written.partition("#")[0]
+    places = [posixpath.normpath(posixpath.join(posixpath.dirname(path), place))]
+    if place.startswith("/"):  # below any parent folder of the file, from the outermost
+        parts = path.split("/")
+        places = [f"{'/'.join(parts[:depth])}{place}".lstrip("/") for depth in range(len(parts))]
+    choices = (f"{at}{ending}" for at in places for ending in ("", ".md", "/index.md"))
+    return next((choice for choice in choices if choice in known), None)
+
+
+def _names(text: str, path: str) -> bool:
+    """Check for a link text that equals the name of its file: that would be a query by name."""
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    return name_key(text) in {name_key(path), name_key(stem), name_key(posixpath.basename(path))}
+
+
+def _paraphrases(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield queries from sentences without their rarest words, as from a partial memory."""
+    memories = [*material.sources[origin]]
+    chance.shuffle(memories)
+    for memory in memories:
+        blocks = _BLOCK.split(memory.text)
+        sentences = [found.group().strip() for block in blocks for found in _SENTENCE.finditer(block)]
+        chance.shuffle(sentences)
+        for sentence in sentences:
+            said = plain(sentence)
+            if material.words(said) in SENTENCE_WORDS and material.leaves_enough(origin, sentence):
+                yield Pseudo("paraphrase", _without_rarest(said, material), origin, sentence, origin)
+                break
+
+
+def _without_rarest(sentence: str, material: Material) -> str:
+    """Drop the rarest third of the content words; scripts without spaces keep theirs."""
+    if unspaced_letters(sentence) * 2 > len(sentence):
+        return sentence
+    words = sentence.split()
+    rarity = _rarity(words, material)
+    content = [place for place in range(len(words)) if rarity[place] is not None]
+    rarest = sorted(content, key=lambda place: (rarity[place], place))[: len(content) // DROPPED_SHARE]
+    return " ".join(word for place, word in enumerate(words) if place not in rarest)
+
+
+def _terms(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield a query of a few of a memory's rarest words, as for a thing seen before."""
+    memory = chance.choice(material.sources[origin])
+    if unspaced_letters(memory.text) * 2 > len(memory.text):
+        return
+    words = list(dict.fromkeys(word.strip(_PUNCTUATION) for word in plain(memory.text).split()))
+    rarity = _rarity(words, material)
+    ranked = sorted((count, place) for place, count in rarity.items() if count)
+    if len(ranked) >= RAREST:
+        drawn = sorted(place for _, place in chance.sample(ranked[:RAREST], TERMS))
+        yield Pseudo("terms", " ".join(words[place] for place in drawn), origin)
+
+
+def _rarity(words: Sequence[str], material: Material) -> dict[int, int | None]:
+    """Return the document frequency of each word by its position; None for function words and marks."""
+    tokens = {place: tokens_of(word, material.language)[:1] for place, word in enumerate(words)}
+    counts = material.frequency({token for found in tokens.values() for token in found})
+    return {
+        place: counts.get(found[0])
+        if found and not all(token.is_stop_word for token in all_tokens(words[place], material.language))
+        else None
+        for place, found in tokens.items()
+    }
+
+
+def _name_parts(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
+    """Yield a query of two adjacent words of a longer name."""
+    memory = material.sources[origin][0]
+    words = name_words(memory.name)
+    if len(words) > MIN_WORDS:
+        start = chance.randrange(len(words) - MIN_WORDS + 1)
+        part = " ".join(words[start : start + MIN_WORDS])
+        if material.words(part) >= MIN_WORDS:
+            yield Pseudo("name", part, origin)
+
+
+_MAKERS: dict[str, Maker] = {
+    "heading": _headings,
+    "title": _titles,
+    "link": _links,
+    "paraphrase": _paraphrases,
+    "terms": _terms,
+    "name": _name_parts,
+}
+KINDS = tuple(_MAKERS)
+
 
 VECTOR_WEIGHTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NAME_BONUSES = (0.5, 1.0, 2.0)
@@ -142,18 +416,16 @@ class Tuning:
 
     def means(self) -> dict[Choice, tuple[float, float, float]]:
         """Return nDCG@10 of every choice over all queries, with its 95 % interval."""
-        columns = zip(*(trial.gains for trial in self.trials), strict=True)
-        return {
-            choice: (_mean(column), *bootstrap(column)) for choice, column in zip(self.choices, columns, strict=False)
-        }
+        return self._means([trial.gains for trial in self.trials])
 
     def leads(self, kinds: Collection[str]) -> dict[Choice, tuple[float, float, float]]:
         """Return the lead of every choice over the present one on some kinds of query, with its interval."""
         rows = [trial.gains for trial in self.trials if trial.question.kind in kinds]
-        columns = zip(*([gained - row[0] for gained in row] for row in rows), strict=True)
-        return {
-            choice: (_mean(column), *bootstrap(column)) for choice, column in zip(self.choices, columns, strict=False)
-        }
+        return self._means([[gained - row[0] for gained in row] for row in rows])
+
+    def _means(self, rows: Sequence[Sequence[float]]) -> dict[Choice, tuple[float, float, float]]:
+        columns = zip(self.choices, zip(*rows, strict=True), strict=False)
+        return {choice: (_mean(column), *bootstrap(column)) for choice, column in columns}
 
 
 def grid(present: Choice, tunable: Iterable[str]) -> list[Choice]:
@@ -175,15 +447,12 @@ def tune(trials: Sequence[Trial], choices: Sequence[Choice], seed: int) -> Tunin
     present = choices[0]
     fits = []
     for setting in WITNESSES:
-        places = [place for place, choice in enumerate(choices) if _differs_only_in(choice, present, setting)]
+        values = [present._replace(**{setting: getattr(choice, setting)}) for choice in choices]
+        places = [place for place, choice in enumerate(choices) if choice == values[place]]
         if len(places) > 1:
             along = [Trial(trial.question, tuple(trial.gains[place] for place in places)) for trial in trials]
             fits.append(_fit(setting, along, [choices[place] for place in places], seed))
     return Tuning(present, tuple(fits), tuple(choices), tuple(trials), seed)
-
-
-def _differs_only_in(choice: Choice, present: Choice, setting: SettingName) -> bool:
-    return choice == present._replace(**{setting: getattr(choice, setting)})
 
 
 def _fit(setting: SettingName, trials: Sequence[Trial], choices: Sequence[Choice], seed: int) -> Fit:
@@ -195,11 +464,11 @@ def _fit(setting: SettingName, trials: Sequence[Trial], choices: Sequence[Choice
         return Fit(setting, "too few", too_few, choices[0])
     chosen: list[int] = []
     held_out: list[_Pair] = []
-    for fold in _dealt(trials, seed):
-        answers = {trial.question.answer for trial in fold}
+    for group in _dealt(trials, seed):
+        answers = {trial.question.answer for trial in group}
         place = _best([trial for trial in heard if trial.question.answer not in answers], choices)
         chosen.append(place)
-        held_out += [_Pair(trial.question.kind, trial.gains[0], trial.gains[place]) for trial in fold]
+        held_out += [_Pair(trial.question.kind, trial.gains[0], trial.gains[place]) for trial in group]
     overall = _judged("", [pair for pair in held_out if pair.kind in witnesses])
     kinds = tuple(_judged(kind, some) for kind in KINDS if (some := [pair for pair in held_out if pair.kind == kind]))
     best = choices[_best(heard, choices)]
@@ -291,8 +560,6 @@ def _standard_error(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1) / len(values))
 
 
-Tick = Callable[[int, int, str], None]
-
 MAX_MEMORIES = 6_000  # read to make queries; more would not change the figures
 _PAGE = 200  # memories in a row, so that files come whole
 _PER_TRANSACTION = 256
@@ -327,7 +594,11 @@ def tuned(stage: TuningSetup, asked: str | Recipe | None, most: int, seed: int, 
 
 def rehearse(stage: TuningSetup, recipes: Sequence[Recipe], most: int, seed: int, tick: Tick) -> list[Trial]:
     """Make queries, hide their words kind by kind, and run every recipe on each."""
-    material = Material(by_source(_sample(stage, seed)), lambda terms: _frequency(stage, terms), stage.language)
+
+    def frequency(terms: Iterable[str]) -> Mapping[str, int]:
+        return stage.store.statistics(terms, stage.where.scopes).frequency
+
+    material = Material(by_source(_sample(stage, seed)), frequency, stage.language)
     made = questions(material, most, seed)
     searcher = Searcher(stage.store, stage.embedder, stage.language)
     trials: list[Trial] = []
@@ -340,10 +611,6 @@ def rehearse(stage: TuningSetup, recipes: Sequence[Recipe], most: int, seed: int
                 trials.append(Trial(question, tuple(gain(origins, question.answer) for origins in found)))
                 tick(len(trials), len(made), kind)
     return trials
-
-
-def _frequency(stage: TuningSetup, terms: Iterable[str]) -> dict[str, int]:
-    return dict(stage.store.statistics(terms, stage.where.scopes).frequency)
 
 
 def _sample(stage: TuningSetup, seed: int) -> list[Memory]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ..analysis.document import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..protocols import Changes, Embedder, Failure, Store, Vector
-from ..types.lifetimes import NEVER
-from ..types.vectors import lone_row, squares_of, unit_rows
+from ..types.columns import lone_row, squares_of, unit_rows
+from ..types.memory import NEVER
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -23,9 +23,9 @@ TEXTS_PER_TRANSACTION = 64
 # So many texts refused one after the other, and none taken: it is not the texts.
 REFUSALS_IN_A_ROW = 4
 # A provider that failed for a moment should be retried soon, one that fails for long less often.
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
+_WAITS_S = 1.0, 300.0  # the first and the longest
 # A text that was refused is seldom taken soon after.
-FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S = 60.0, 86_400.0
+_WAITS_FOR_A_TEXT_S = 60.0, 86_400.0
 REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
 _ERROR_LETTERS = 500
 NO_DIRECTION = "the embedder knows no part of the text"  # which is no failure, and no reason to retry
@@ -159,7 +159,12 @@ class Desk:
         """Write a failure down, with the moment of the next try."""
         now, attempts = self.clock(), known[text_hash].attempts + 1 if text_hash in known else 1
         said = (str(error) or type(error).__name__)[:_ERROR_LETTERS]
-        wait = max(_wait(attempts, text_hash), _asked_to_wait(error))
+        asked = getattr(error, "retry_after_s", None)  # by the provider
+        first, longest = _WAITS_S if text_hash == PROVIDER else _WAITS_FOR_A_TEXT_S
+        doublings = min(attempts - 1, 32)  # more would be no number a moment can be given in
+        wait = float(min(longest, first * 2**doublings))
+        if isinstance(asked, int | float) and asked > 0:
+            wait = max(wait, min(float(asked), _WAITS_S[1]))
         failure = Failure(text_hash, attempts, said, now, now + wait)
         return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
 
@@ -223,12 +228,14 @@ class Desk:
         only with `again`. A failing provider ends it.
         """
         made, left, after, total = 0, 0, 0, most
-        nowhere = 0 if again else self._nowhere()
+        failures = [] if again else self.store.failures(self.space)
+        nowhere = sum(failure.memories for failure in failures if failure.next_try >= NEVER)
         due = None if again else (NEVER - 1 if all_texts else self.clock())
         while most is None or made + left < most:
             waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
             if not waiting:
-                self._recover()
+                if self.failure() is not None:  # which is over, as nothing waits any more
+                    self.store.write(Changes(space=self.space, failures={PROVIDER: None}))
                 break
             if total is None:  # which scans all memories, and mostly nothing is pending
                 total = self.store.status(self.space).without_vector
@@ -240,15 +247,6 @@ class Desk:
             if done.error:
                 return Embedded(self.space, made, max(left, self.store.status(self.space).without_vector), done.error)
         return Embedded(self.space, made, left + nowhere)
-
-    def _nowhere(self) -> int:
-        """Count the memories of texts known to have no direction in this space."""
-        return sum(failure.memories for failure in self.store.failures(self.space) if failure.next_try >= NEVER)
-
-    def _recover(self) -> None:
-        """Nothing waits any more, so the provider's failure is over."""
-        if self.failure() is not None:
-            self.store.write(Changes(space=self.space, failures={PROVIDER: None}))
 
 
 def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock = time.time) -> Embedded:
@@ -266,19 +264,3 @@ def _is_about_a_text(error: Exception) -> bool:
     if isinstance(error, ProviderRefused):
         return error.status not in REFUSALS_OF_EVERYBODY
     return isinstance(error, ProviderGarbage)
-
-
-def _wait(attempts: int, text_hash: str) -> float:
-    first, longest = (
-        (FIRST_WAIT_S, LONGEST_WAIT_S)
-        if text_hash == PROVIDER
-        else (FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S)
-    )
-    doublings = min(attempts - 1, 32)  # more would be no number a moment can be given in
-    return float(min(longest, first * 2**doublings))
-
-
-def _asked_to_wait(error: Exception) -> float:
-    """Return the seconds that a provider requested to wait, up to the longest wait."""
-    asked = getattr(error, "retry_after_s", None)
-    return min(float(asked), LONGEST_WAIT_S) if isinstance(asked, int | float) and asked > 0 else 0.0

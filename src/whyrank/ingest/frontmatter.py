@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ..analysis.dates import parse_date
 from ..analysis.normalize import clean
-from ..types.lifetimes import LIFETIMES, expiry
-from ..types.memory import CATEGORIES
-from .dates import parse_date
+from ..types.memory import CATEGORIES, LIFETIMES, expiry
 
 _OPENING = re.compile(r"(?<!\\)<!--\s*whyrank:")
 _CLOSING = "-->"
@@ -28,7 +27,6 @@ _LARGEST_NUMBER = 10**18
 _LONGEST = 200  # characters of a tag or an entity
 _ALIKE = 0.8  # of difflib: a key in front matter so similar to one of ours is a typo, others belong to other programs
 FRONT = "front matter"
-_TRUSTS = ("ingested", "untrusted")
 _OTHER_SPELLINGS = {"tag": "tags", "entity": "entities", "alias": "aliases"}
 
 
@@ -235,17 +233,12 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("tags", "entities", "aliases"), _names),
+    **dict.fromkeys(("date", "valid_from", "valid_until", "expires"), _moment),
     "category": _one_of(*CATEGORIES),
-    "tags": _names,
-    "entities": _names,
-    "aliases": _names,
     "importance": _importance,
     "decay": _one_of(*LIFETIMES),
-    "date": _moment,
-    "valid_from": _moment,
-    "valid_until": _moment,
-    "expires": _moment,
-    "trust": _one_of(*_TRUSTS),
+    "trust": _one_of("ingested", "untrusted"),
 }
 
 
@@ -256,6 +249,7 @@ MOST_ALIASES = 100
 MOST_PROPERTIES = 1_000  # values of one file that are written as text; aliases may repeat them without end
 _MOST_OF_A_KEY = 100  # characters of the key of such a value, which holds those of the fields around it
 MOST_MERGED = 1_000  # entries; nine merge keys on each of ten levels would add 9^10 of them
+_WHOLE_NUMBER = "tag:yaml.org,2002:int"
 _MOST_SEXAGESIMAL = 32  # characters of a number like 1:30:00; each part multiplies a number as long as all before
 
 _FENCE = "---"
@@ -426,16 +420,10 @@ def _field_moment(loader: OwnLoader, node: yaml.ScalarNode) -> object:
         return loader.construct_scalar(node)
 
 
-def _whole(loader: OwnLoader, node: yaml.ScalarNode) -> object:
-    return loader.construct_scalar(node) if _is_long_sexagesimal(node) else loader.construct_yaml_int(node)
-
-
-def _decimal(loader: OwnLoader, node: yaml.ScalarNode) -> object:
-    return loader.construct_scalar(node) if _is_long_sexagesimal(node) else loader.construct_yaml_float(node)
-
-
-def _is_long_sexagesimal(node: yaml.ScalarNode) -> bool:
-    return len(node.value) > _MOST_SEXAGESIMAL and ":" in node.value
+def _number(loader: OwnLoader, node: yaml.ScalarNode) -> object:
+    if len(node.value) > _MOST_SEXAGESIMAL and ":" in node.value:
+        return loader.construct_scalar(node)
+    return loader.construct_yaml_int(node) if node.tag == _WHOLE_NUMBER else loader.construct_yaml_float(node)
 
 
 # The same eight times as fast, where PyYAML was built with libyaml.
@@ -444,8 +432,8 @@ QuickLoader: type[Any] = (
 )
 for _each in (OwnLoader, QuickLoader):
     _each.add_constructor("tag:yaml.org,2002:timestamp", _field_moment)
-    _each.add_constructor("tag:yaml.org,2002:int", _whole)
-    _each.add_constructor("tag:yaml.org,2002:float", _decimal)
+    _each.add_constructor(_WHOLE_NUMBER, _number)
+    _each.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 def _loaded(text: str) -> tuple[object, dict[str, str]]:

@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, islice
-from pathlib import Path
 from threading import Thread
-from typing import Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from ..analysis.document import READER_VERSION, entries_for, id_for, occurrences
 from ..errors import IngestError
 from ..protocols import Changes, Embedder, FileRecord, Store
-from ..types.columns import MemoryId
-from ..types.memory import Memory, Scope
-from .chunking import CUT_VERSION, ChunkSize
-from .documents import memories_in
+from .documents import CUT_VERSION, ChunkSize, memories_in
 from .embedding import Clock, Desk, EmbeddedTexts, Progress
-from .entries import READER_VERSION, entries_for, id_for, occurrences
 from .paths import name_in, seen_from
 from .walk import Content, FileEntry, SkippedPath, read, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ..types.columns import MemoryId
+    from ..types.memory import Memory, Scope
 
 Item = TypeVar("Item")
 _LOOK_SECONDS = 0.2  # a signal that comes at the moment a wait begins is seen when it ends
@@ -97,18 +99,15 @@ def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[C
     failures: list[Exception] = []
     waiting = to_the_first_failure(batches, failures)
     begun = [*islice(waiting, 1)]
-    if desk is not None and not _is_large(begun):  # as one that will be alone
+    is_large = any(len(changes.put) >= MEMORIES_PER_BATCH for changes in begun)
+    if desk is not None and not is_large:  # as one that will be alone
         begun += islice(waiting, 1)
-    if desk is not None and (_is_large(begun) or len(begun) > 1):
+    if desk is not None and (is_large or len(begun) > 1):
         yield from _with_vectors(_Ahead(desk), chain(begun, waiting))
     else:
         yield from chain(begun, waiting)
     for error in failures:
         raise error
-
-
-def _is_large(batches: Sequence[Changes]) -> bool:
-    return len(batches) > 0 and len(batches[0].put) >= MEMORIES_PER_BATCH
 
 
 def to_the_first_failure(items: Iterable[Item], failures: list[Exception]) -> Iterator[Item]:
@@ -247,16 +246,13 @@ class Ingestor:
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", None) or error
             raise IngestError(f"{str(path)[:80]} cannot be read: {said}") from error
-        raise IngestError(f"{path} does not exist", self._what_next(path, scope))
-
-    def _what_next(self, path: Path, scope: Scope) -> str:
-        """Return the hint for removing the memories of a path that is gone; they stay, as it may come back."""
+        # The memories of a path that is gone stay, as it may come back.
         gone = [self._name(seen_from(self.settings.workspace, path))]
-        if not any(_is_below_any(self._proper(known), gone) for known in self.store.manifest(scope)):
-            return "check the path"
-        return (
+        is_known = any(_is_below_any(self._proper(known), gone) for known in self.store.manifest(scope))
+        kept = (
             "what was read of it is still there; it goes when a folder it lay in is ingested, or forget it by its ids"
         )
+        raise IngestError(f"{path} does not exist", kept if is_known else "check the path")
 
     def _find(self, roots: Sequence[Path], report: Report) -> dict[str, FileEntry]:
         """Return the files there are by the names they are known by."""
@@ -291,8 +287,7 @@ class Ingestor:
         return self._name(stored) if stored.startswith("/") else stored
 
     def _deletion(self, record: FileRecord) -> FilePlan:
-        chunks = self.store.chunks_of(record.scope, record.path)
-        return FilePlan(record.path, "deleted", record, remove=tuple(chunks))
+        return FilePlan(record.path, "deleted", record, remove=tuple(self.store.chunks_of(record.scope, record.path)))
 
     def _plans(
         self,
@@ -346,7 +341,8 @@ class Ingestor:
     def _plan(
         self, name: str, file: FileEntry, content: Content, scope: Scope, known: FileRecord | None, report: Report
     ) -> FilePlan:
-        record = FileRecord(name, scope, file.size, file.mtime_ns, self._fingerprint(content.data))
+        fingerprint = self._cut + hashlib.blake2b(content.data, digest_size=16).hexdigest()
+        record = FileRecord(name, scope, file.size, file.mtime_ns, fingerprint)
         if known and known.content_hash == record.content_hash:
             return FilePlan(name, "touched", record)
         parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
@@ -354,10 +350,6 @@ class Ingestor:
         report.remarks += [(name, remark) for remark in (*parsed.remarks, content.remark, replaced) if remark]
         remove = tuple(self.store.chunks_of(scope, name)) if known else ()
         return FilePlan(name, "changed" if known else "new", record, parsed.memories, remove)
-
-    def _fingerprint(self, data: bytes) -> str:
-        """Return the hash of how a file is cut and of its bytes."""
-        return self._cut + hashlib.blake2b(data, digest_size=16).hexdigest()
 
     @cached_property
     def _cut(self) -> str:
@@ -384,7 +376,9 @@ class Ingestor:
             batch.append(plan)
             chunks += len(plan.memories)
             while chunks >= MEMORIES_PER_BATCH + _LEFT_FOR_THE_LAST:
-                full, batch = _first_batch(batch)
+                counts = accumulate(len(plan.memories) for plan in batch)
+                enough = next(place for place, count in enumerate(counts, 1) if count >= MEMORIES_PER_BATCH)
+                full, batch = batch[:enough], batch[enough:]
                 chunks = sum(len(plan.memories) for plan in batch)
                 yield self._changes(full)
         if batch:
@@ -422,13 +416,6 @@ class Ingestor:
         report.embedded += len(done.vectors)
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
-
-
-def _first_batch(plans: Sequence[FilePlan]) -> tuple[Sequence[FilePlan], list[FilePlan]]:
-    """Return the first plans that are enough for a batch, and the others."""
-    counts = accumulate(len(plan.memories) for plan in plans)
-    place = next(place for place, count in enumerate(counts, 1) if count >= MEMORIES_PER_BATCH)
-    return plans[:place], [*plans[place:]]
 
 
 def _bytes_told(record: FileRecord) -> str:

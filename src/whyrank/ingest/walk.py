@@ -8,8 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,8 +17,9 @@ from ..analysis.normalize import is_clean
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from pathspec import GitIgnoreSpec
 
 # No other line has all of these: they are about the life of a memory.
 _OF_AN_EXPORT = frozenset({"id", "kind", "text", "scope", "superseded_by", "expires_given", "content_hash", "history"})
@@ -109,11 +109,7 @@ class Content(NamedTuple):
 
 def is_readable(path: str) -> bool:
     """Return whether a file in a folder is of a readable type, by its name."""
-    return _suffix(path) in SUFFIXES
-
-
-def _suffix(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
+    return os.path.splitext(path)[1].lower() in SUFFIXES
 
 
 def walk(
@@ -289,7 +285,7 @@ def read(found: FileEntry, max_bytes: int) -> Content | SkippedPath:
     content = _decoded(data)
     if content is None:
         return SkippedPath(found.path, "a binary file")
-    if _suffix(found.path) in LOGS and is_export(content.text):
+    if os.path.splitext(found.path)[1].lower() in LOGS and is_export(content.text):
         return SkippedPath(found.path, REASON)
     return content._replace(text=content.text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -429,17 +425,12 @@ def parsed(patterns: str | Sequence[str]) -> tuple[str, ...]:
                 f"the pattern {pattern[:80]!r} leads out of the workspace, or is none",
                 "give patterns relative to the workspace; --workspace names another one",
             )
-        _check(pattern)
+        try:
+            _expression(pattern)
+        except re.error as error:
+            hint = "write skills/**/*.md or notes/[a-f]*.md"
+            raise ConfigError(f"{pattern[:80]!r} is no pattern: {error}", hint) from error
     return found
-
-
-def _check(pattern: str) -> None:
-    try:
-        _expression(pattern)
-    except re.error as error:
-        raise ConfigError(
-            f"{pattern[:80]!r} is no pattern: {error}", "write skills/**/*.md or notes/[a-f]*.md"
-        ) from error
 
 
 def matching(workspace: Path, patterns: Sequence[str]) -> Iterator[FileEntry | SkippedPath]:
@@ -472,12 +463,7 @@ def _of_pattern(workspace: Path, pattern: str) -> Iterator[FileEntry | SkippedPa
         below = f"`{pattern.rstrip('/')}/**/*.md` means the markdown below it"
         yield SkippedPath(str(root), f"is a folder; {below}", failed=True)
     else:
-        wanted = partial(_is_match_below, workspace, pattern)
-        yield from walk(root, wanted, below=workspace)
-
-
-def _is_match_below(workspace: Path, pattern: str, path: str) -> bool:
-    return is_match(Path(path).relative_to(workspace).as_posix(), pattern)
+        yield from walk(root, lambda path: is_match(Path(path).relative_to(workspace).as_posix(), pattern), workspace)
 
 
 def _astray(path: Path, workspace: Path) -> SkippedPath | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
@@ -11,10 +10,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 import h11
@@ -25,6 +22,11 @@ from uvicorn.supervisors import Multiprocess
 from ..errors import ConfigError, WhyrankError
 from .auth import Refusal, repeated
 from .serialize import FORMAT
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator, MutableMapping
+    from types import FrameType
 
 HEAD_SECONDS = 10.0  # for the head of a request to arrive
 WRITE_SECONDS = 30.0  # for a client to read a response that is waiting in the write buffer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import hmac
 import json
 import os
@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import load as settings
 from ..engine.arguments import scope_of
@@ -21,6 +21,9 @@ from ..engine.engine import check_store
 from ..errors import ConfigError, StoreError
 from ..ingest.paths import settled
 from .sanitize import visible
+
+if TYPE_CHECKING:
+    import argparse
 
 BODY_SECONDS = 10.0  # for the body of a request to arrive whole
 
@@ -44,6 +47,31 @@ class Refusal(NamedTuple):
     code: str
     message: str
     hint: str
+
+
+SLOW_BODY = Refusal(408, "slow", f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "send it at once")
+
+
+class Left(Exception):
+    """The client has disconnected."""
+
+
+async def body_of(receive: Receive, length: str | None, most: int) -> bytes | None:
+    """Return the body; None if it is too long, by its declared length before it arrives."""
+    if length is not None and length.isdecimal() and int(length[:20]) > most:
+        return None
+    parts, size, more = list[bytes](), 0, True
+    async with asyncio.timeout(BODY_SECONDS):
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Left
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                return None
+            more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 @dataclass(frozen=True)
@@ -162,9 +190,8 @@ def token_from(file: str | None, given: str | None) -> AccessToken:
             said = getattr(error, "strerror", None) or error
             raise ConfigError(f"the token file {file} cannot be read: {said}", "name a file that holds it") from error
     if len(text) < LEAST_TOKEN_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
-        raise ConfigError(
-            "the token is no token", f"give {LEAST_TOKEN_CHARACTERS} letters and digits or more, without spaces"
-        )
+        hint = f"give {LEAST_TOKEN_CHARACTERS} letters and digits or more, without spaces"
+        raise ConfigError("the token is no token", hint)
     return AccessToken(text, False)
 
 

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..engine.arguments import scope_of
 from ..engine.engine import Engine
 from ..errors import ConfigError, NotFound, WhyrankError
 from ..providers.names import SERVED
-from ..types.deadline import SERVER_TIMEOUT_MS
 from ..types.memory import GLOBAL, Memory
+from ..types.query import SERVER_TIMEOUT_MS
 
 Done = TypeVar("Done")
 Open = Callable[[Path], Engine]
@@ -88,19 +88,22 @@ def max_open_stores() -> int:
     return max(2, min(_MOST_OPEN, files // 2 // _DESCRIPTORS))
 
 
-class _Threads:
-    """The threads of one engine."""
+Purpose = Literal["read", "write", "write for long"]
 
-    def __init__(self) -> None:
-        self.readers = ThreadPoolExecutor(_READERS, "whyrank-reader")
-        # SQLite has one writer at a time; writers that wait for the lock must not occupy the threads of readers.
-        self.writer = ThreadPoolExecutor(1, "whyrank-writer")
-        # Long writes run in many transactions, between which facts are stored.
-        self.patient = ThreadPoolExecutor(1, "whyrank-patient")
 
-    def end(self, *, wait: bool) -> None:
-        for threads in (self.patient, self.writer, self.readers):
-            threads.shutdown(wait=wait, cancel_futures=True)
+def _new_threads() -> dict[Purpose, ThreadPoolExecutor]:
+    # SQLite has one writer at a time; writers that wait for the lock must not occupy the threads of readers.
+    # Long writes run in many transactions, between which facts are stored.
+    return {
+        "write for long": ThreadPoolExecutor(1, "whyrank-patient"),
+        "write": ThreadPoolExecutor(1, "whyrank-writer"),
+        "read": ThreadPoolExecutor(_READERS, "whyrank-reader"),
+    }
+
+
+def _end(threads: Mapping[Purpose, ThreadPoolExecutor], *, wait: bool) -> None:
+    for executor in threads.values():
+        executor.shutdown(wait=wait, cancel_futures=True)
 
 
 class PooledEngine:
@@ -116,7 +119,7 @@ class PooledEngine:
         self._failed = False
         self._counting = threading.Lock()
         self._tasks = 0
-        self._threads: _Threads | None = None
+        self._threads: dict[Purpose, ThreadPoolExecutor] | None = None
 
     @property
     def store(self) -> Path:
@@ -172,7 +175,7 @@ class PooledEngine:
     def warm(self) -> None:
         """Open an existing store before the first request; if that fails, the requests report the error."""
         if os.path.lexists(self._store):
-            self._begun(lambda: self.probe(_NOT_PLAIN), lambda threads: threads.readers)
+            self._begun(lambda: self.probe(_NOT_PLAIN), "read")
 
     def probe(self, question: str, limit: int | None = None) -> None:
         """Run an internal search without language model or served embedder, which may cost the user money."""
@@ -182,15 +185,12 @@ class PooledEngine:
 
     def task(self, work: Callable[[], Done], *, writes: bool = False, takes_long: bool = False) -> asyncio.Future[Done]:
         """Run work in a thread, so that a waiting caller does not block others."""
-        begun = self._begun(
-            work, lambda threads: threads.patient if takes_long else threads.writer if writes else threads.readers
-        )
-        return asyncio.wrap_future(begun)
+        return asyncio.wrap_future(self._begun(work, "write for long" if takes_long else "write" if writes else "read"))
 
-    def _begun(self, work: Callable[[], Done], chosen: Callable[[_Threads], ThreadPoolExecutor]) -> Future[Done]:
+    def _begun(self, work: Callable[[], Done], purpose: Purpose) -> Future[Done]:
         with self._counting:
-            self._threads = self._threads or _Threads()
-            begun = chosen(self._threads).submit(work)
+            self._threads = self._threads or _new_threads()
+            begun = self._threads[purpose].submit(work)
             self._tasks += 1
         begun.add_done_callback(self._ended)  # also called for a task cancelled before it began
         return begun
@@ -209,7 +209,7 @@ class PooledEngine:
                     return False
                 threads, self._threads = self._threads, None
             if threads is not None:
-                threads.end(wait=False)  # none of them has work
+                _end(threads, wait=False)  # none of them has work
             try:
                 self._release()
             except WhyrankError as error:
@@ -224,7 +224,7 @@ class PooledEngine:
     def close(self) -> None:
         """Wait for running work, and release the store."""
         if self._threads is not None:
-            self._threads.end(wait=True)
+            _end(self._threads, wait=True)
         self._release()
 
     def _release(self) -> None:

@@ -17,6 +17,16 @@ class ErrorResponse(NamedTuple):
     http_status: int = 500
 
 
+class BadRequest(errors.WhyrankError):
+    """An invalid request, with its HTTP status."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+
 OK = 0
 CANNOT_WRITE = 74  # as sysexits.h has it
 INTERRUPTED = 130

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,95 +9,81 @@ from ..analysis.snippets import snippet
 from ..types.expressions import is_several, label_of, meant
 
 if TYPE_CHECKING:  # only objects that exist are serialized: their modules need not be loaded
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
     from ..config.load import Config
-    from ..engine.facts import Added, Changed, Near
+    from ..engine.facts import Added, Changed
     from ..engine.memories import Forgotten
     from ..engine.spaces import Backlog, SpaceState
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pin, PinCheck
-    from ..evaluation.tuning import HeldOut, Tuning
-    from ..ingest.extraction.extractor import Extraction, Learned
+    from ..evaluation.tuning import Fit, HeldOut, Tuning
+    from ..ingest.extraction.extractor import Extraction
     from ..ingest.extraction.ledger import PartRecord
     from ..ingest.pipeline import Report
     from ..protocols import StoreStatus
     from ..providers.registry import Model
     from ..ranking.counterfactuals import Change, DroppedTerm
-    from ..search.calibration import Calibration
-    from ..search.contrast import Contrast
-    from ..search.explain import Why
+    from ..search.confidence import Calibration
+    from ..search.explain import Contrast, Why
     from ..types.memory import Former, Memory, Notice
     from ..types.results import Hit, Results
-    from ..types.trail import Step
+    from ..types.trail import Part, Step
 
 FORMAT = 1
 MARK = "**"
 UNREMARKABLE = frozenset({"few-memories"})  # needs no action, and would appear under every answer
 
 
+def fields(one: object, names: str) -> dict[str, Any]:
+    """Return the named fields of a value; tuples as lists."""
+    values = ((name, getattr(one, name)) for name in names.split())
+    return {name: list(value) if type(value) is tuple else value for name, value in values}
+
+
 def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
     """Return the answer to a search; with `explain`, every trail and every dropped candidate."""
+    analysis = answer.analysis
     data: dict[str, Any] = {
-        "query": answer.query,
-        "verdict": answer.verdict,
-        "recipe": answer.recipe,
+        **fields(answer, "query verdict recipe"),
         "notices": notices(answer.notices),
-        "hits": [hit(found, answer.analysis.terms, explain=explain) for found in answer.hits],
+        "hits": [hit(found, analysis.terms, explain=explain) for found in answer.hits],
         "timings": {stage: round(spent, 3) for stage, spent in answer.timings.items()},
         "format": FORMAT,
     }
     if explain:
         data["analysis"] = {
-            "language": answer.analysis.language,
-            "kind": answer.analysis.kind,
-            "terms": [label_of(term) for term in answer.analysis.terms],
-            "beginnings": {label_of(term): meant(term) for term in answer.analysis.terms if is_several(term)},
-            "entities": list(answer.analysis.entities),
-            "repeats": dict(answer.analysis.repeats),
+            **fields(analysis, "language kind"),
+            "terms": [label_of(term) for term in analysis.terms],
+            "beginnings": {label_of(term): meant(term) for term in analysis.terms if is_several(term)},
+            "entities": list(analysis.entities),
+            "repeats": dict(analysis.repeats),
         }
-        data["dropped"] = [hit(found, answer.analysis.terms, explain=True) for found in answer.dropped]
+        data["dropped"] = [hit(found, analysis.terms, explain=True) for found in answer.dropped]
     return data
 
 
 def hit(found: Hit, terms: tuple[str, ...], *, explain: bool) -> dict[str, Any]:
     """Return one hit."""
     data = {
-        "id": found.id,
-        "score": found.score,
-        "tier": found.tier,
-        "confidence": found.confidence,
+        **fields(found, "id score tier confidence"),
         **_place_and_text(found.memory),
         "trust": found.memory.trust,
         "snippet": snippet(found.memory.text, terms).marked(MARK, MARK),
         "also": [str(memory.source) for memory in found.also],
     }
-    if explain:
-        data["trail"] = [step(taken) for taken in found.trail]
-    return data
+    return {**data, "trail": [step(taken) for taken in found.trail]} if explain else data
 
 
 def step(taken: Step) -> dict[str, Any]:
     """Return one step of a trail."""
+    return {**fields(taken, "stage op value why"), "parts": [_part(part) for part in taken.parts]}
+
+
+def _part(part: Part) -> dict[str, Any]:
     return {
-        "stage": taken.stage,
-        "op": taken.op,
-        "value": taken.value,
-        "why": taken.why,
-        "parts": [
-            {
-                "signal": part.signal,
-                "value": part.value,
-                "weight": part.weight,
-                "normalised": part.normalised,
-                "raw": part.raw,
-                "rank": part.rank,
-                "best": part.best,
-                "floor": part.floor,
-                "reference": part.reference,
-                "coverage": part.coverage,
-                "terms": [term._asdict() for term in part.terms],
-            }
-            for part in taken.parts
-        ],
+        **fields(part, "signal value weight normalised raw rank best floor reference coverage"),
+        "terms": [term._asdict() for term in part.terms],
     }
 
 
@@ -107,45 +92,36 @@ def memory(found: Memory) -> dict[str, Any]:
     return {
         "id": found.id,
         **_place_and_text(found),
-        "name": found.name,
-        "slug": found.slug,
-        "aliases": list(found.aliases),
-        "summary": found.summary,
-        "category": found.category,
-        "entities": list(found.entities),
-        "importance": found.importance,
-        "created": moment(found.created),
+        **fields(found, "name slug aliases summary category entities importance created decay"),
         "decay": found.decay or None,
-        "valid_from": moment(found.valid_from),
-        "valid_until": moment(found.valid_until),
-        "expires": moment(found.expires),
-        "supersedes": found.supersedes,
-        "superseded_by": found.superseded_by,
-        "superseded_at": moment(found.superseded_at),
-        "recalls": found.recalls,
-        "recalled": moment(found.recalled),
-        "trust": found.trust,
-        "session": found.session,
-        "speaker": found.speaker,
+        **fields(found, "valid_from valid_until expires supersedes superseded_by superseded_at recalls recalled"),
+        **{name: moment(getattr(found, name)) for name in _MOMENTS},
+        **fields(found, "trust session speaker"),
         "format": FORMAT,
     }
 
 
+_MOMENTS = ("created", "valid_from", "valid_until", "expires", "superseded_at", "recalled")
+
+
 def _place_and_text(found: Memory) -> dict[str, Any]:
-    source = found.source
-    has_place = source is not None and bool(source.path)
     return {
         "text": found.text,
         "title": found.title,
         "headings": list(found.headings),
-        "path": source.path if source and has_place else None,
-        "start_line": (source.start_line or None) if source and has_place else None,
-        "end_line": (source.end_line or None) if source and has_place else None,
-        "kind": found.kind,
+        **location(found),
+        **fields(found, "kind scope tags date"),
         "scope": str(found.scope),
-        "tags": list(found.tags),
         "date": moment(found.date),
     }
+
+
+def location(found: Memory) -> dict[str, Any]:
+    """Return the path and the lines a memory comes from; None where it has none."""
+    source = found.source
+    if source is None or not source.path:
+        return {"path": None, "start_line": None, "end_line": None}
+    return {"path": source.path, "start_line": source.start_line or None, "end_line": source.end_line or None}
 
 
 def moment(seconds: float | None) -> str | None:
@@ -168,10 +144,7 @@ def why(answer: Why) -> dict[str, Any]:
     return {
         "query": answer.query,
         "id": answer.memory.id,
-        "outcome": answer.outcome,
-        "summary": answer.summary,
-        "details": list(answer.details),
-        "rank": answer.rank,
+        **fields(answer, "outcome summary details rank"),
         "score": answer.hit.score if answer.hit else None,
         "trail": [step(taken) for taken in answer.hit.trail] if answer.hit else [],
         "format": FORMAT,
@@ -184,9 +157,7 @@ def contrast(answer: Contrast) -> dict[str, Any]:
         "query": answer.query,
         "id": answer.memory.id,
         "over": answer.over.id,
-        "outcome": answer.outcome,
-        "summary": answer.summary,
-        "first": answer.first,
+        **fields(answer, "outcome summary first"),
         "changes": [_change(change) for change in answer.changes],
         "details": list(answer.details),
         "notices": notices(answer.notices),
@@ -196,72 +167,35 @@ def contrast(answer: Contrast) -> dict[str, Any]:
 
 def pin(held: Pin) -> dict[str, Any]:
     """Return one pin."""
-    return {
-        "query": held.query,
-        "scopes": list(held.scopes),
-        "within": held.within,
-        "id": held.id or None,
-        "path": held.path or None,
-        "line": held.line or None,
-        "headings": list(held.headings),
-    }
+    absent = {name: getattr(held, name) or None for name in ("id", "path", "line")}
+    return {**fields(held, "query scopes within"), **absent, "headings": list(held.headings)}
 
 
 def checkup(done: PinCheck) -> dict[str, Any]:
     """Return the outcome of a pin check."""
-    return {
-        "pins": len(done.checked),
-        "kept": done.count("kept"),
-        "moved": done.count("moved"),
-        "lost": done.count("lost"),
-        "checked": [
-            {
-                **pin(one.pin),
-                "status": one.status,
-                "rank": one.rank,
-                "now": one.memory.id if one.memory else None,
-                "why": one.why,
-            }
-            for one in done.checked
-        ],
-        "format": FORMAT,
-    }
+    checked = [
+        {**pin(one.pin), **fields(one, "status rank"), "now": one.memory.id if one.memory else None, "why": one.why}
+        for one in done.checked
+    ]
+    counts = {status: done.count(status) for status in ("kept", "moved", "lost")}
+    return {"pins": len(done.checked), **counts, "checked": checked, "format": FORMAT}
 
 
 def _change(change: Change | DroppedTerm) -> dict[str, Any]:
     from ..ranking.counterfactuals import DroppedTerm
 
     if isinstance(change, DroppedTerm):
-        return {"kind": "term", "term": change.term, "words": list(change.words), "text": str(change)}
-    return {
-        "kind": "setting",
-        "setting": change.setting,
-        "key": change.key,
-        "before": change.before,
-        "after": change.after,
-        "text": str(change),
-    }
+        return {"kind": "term", **fields(change, "term words"), "text": str(change)}
+    return {"kind": "setting", **fields(change, "setting key before after"), "text": str(change)}
 
 
 def tuning(found: Tuning) -> dict[str, Any]:
     """Return the result of a tuning run."""
     return {
-        "decision": found.decision,
-        "reason": found.reason,
+        **fields(found, "decision reason"),
         "present": found.present._asdict(),
         "changes": found.changes,
-        "fits": [
-            {
-                "setting": f"ranking.{fit.setting}",
-                "decision": fit.decision,
-                "reason": fit.reason,
-                "best": getattr(fit.best, fit.setting),
-                "folds": [getattr(choice, fit.setting) for choice in fit.folds],
-                "witnesses": _judgement(fit.witnesses) if fit.witnesses else None,
-                "kinds": {judged.kind: _judgement(judged) for judged in fit.kinds},
-            }
-            for fit in found.fits
-        ],
+        "fits": [_fit(fit) for fit in found.fits],
         "choices": [
             {**choice._asdict(), "ndcg@10": mean, "interval": {"low": low, "high": high}}
             for choice, (mean, low, high) in found.means().items()
@@ -272,14 +206,20 @@ def tuning(found: Tuning) -> dict[str, Any]:
     }
 
 
-def _judgement(judged: HeldOut) -> dict[str, Any]:
+def _fit(fit: Fit) -> dict[str, Any]:
     return {
-        "queries": judged.queries,
-        "present": judged.present,
-        "chosen": judged.chosen,
-        **judged.compared._asdict(),
-        "interval": judged.interval._asdict(),
+        "setting": f"ranking.{fit.setting}",
+        **fields(fit, "decision reason"),
+        "best": getattr(fit.best, fit.setting),
+        "folds": [getattr(choice, fit.setting) for choice in fit.folds],
+        "witnesses": _judgement(fit.witnesses) if fit.witnesses else None,
+        "kinds": {judged.kind: _judgement(judged) for judged in fit.kinds},
     }
+
+
+def _judgement(judged: HeldOut) -> dict[str, Any]:
+    told = {**fields(judged, "queries present chosen"), **judged.compared._asdict()}
+    return {**told, "interval": judged.interval._asdict()}
 
 
 def report(done: Report) -> dict[str, Any]:
@@ -287,10 +227,7 @@ def report(done: Report) -> dict[str, Any]:
     return {
         "dry_run": done.dry_run,
         "files": {"unchanged": done.unchanged, **done.files},
-        "chunks": done.chunks,
-        "removed": done.removed,
-        "embedded": done.embedded,
-        "without_vector": done.without_vector,
+        **fields(done, "chunks removed embedded without_vector"),
         "plans": [
             {"path": path, "action": action, "renamed_from": done.renamed.get(path)} for path, action in done.plans
         ],
@@ -321,18 +258,11 @@ def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] =
     """Return the status of a store."""
     return {
         "store": store.location,
-        "schema": store.schema,
-        "engine": store.engine,
-        "keyword_index": store.keyword_index,
-        "memories": store.memories,
-        "files": store.files,
+        **fields(store, "schema engine keyword_index memories files"),
         "scopes": dict(store.scopes),
         "space": space or None,
         "spaces": dict(store.spaces),
-        "without_vector": store.without_vector,
-        "bytes": store.bytes,
-        "free_bytes": store.free_bytes,
-        "ballast_bytes": store.ballast_bytes,
+        **fields(store, "without_vector bytes free_bytes ballast_bytes"),
         "caches": dict(store.caches),
         "calibrations": [calibration(made) for made in calibrations],
         "format": FORMAT,
@@ -355,18 +285,14 @@ def models(
     """Return the available models."""
     listed = [
         {
-            "name": model.name,
-            "about": model.about,
+            **fields(model, "name about"),
             "in_use": model.name in in_use,
             "installed": model.installed,
             "needs": model.needs or None,
             "dimension": model.dimension or None,
-            "languages": list(model.languages),
-            "kind": model.kind,
+            **fields(model, "languages kind"),
             "licence": model.licence or None,
-            "floor": model.floor,
-            "bytes": model.bytes,
-            "fetched_bytes": model.fetched_bytes,
+            **fields(model, "floor bytes fetched_bytes"),
             "space": model.space or None,
             "vectors": vectors.get(model.space, 0),
         }
@@ -377,17 +303,8 @@ def models(
 
 def added(done: Added) -> dict[str, Any]:
     """Return the outcome of an added fact, and the fact."""
-    return {
-        **memory(done.memory),
-        "outcome": done.outcome,
-        "near": [near(one) for one in done.near],
-        "notices": notices(done.notices),
-    }
-
-
-def near(one: Near) -> dict[str, Any]:
-    """Return a near-duplicate fact."""
-    return {"id": one.memory.id, "cosine": round(one.cosine, 6), "text": one.memory.text}
+    near = [{"id": one.memory.id, "cosine": round(one.cosine, 6), "text": one.memory.text} for one in done.near]
+    return {**memory(done.memory), "outcome": done.outcome, "near": near, "notices": notices(done.notices)}
 
 
 def shown(
@@ -415,40 +332,21 @@ def changed(done: Changed, history: Sequence[Former], replaced: Sequence[Memory]
 
 def forgotten(ids: Sequence[str], scope: str | None, done: Forgotten) -> dict[str, Any]:
     """Return the ids or the scope that were forgotten."""
-    return {
-        "forgotten": list(ids),
-        "scope": scope,
-        "memories": done.memories,
-        "remains": list(done.remains),
-        "format": FORMAT,
-    }
+    return {"forgotten": list(ids), "scope": scope, **fields(done, "memories remains"), "format": FORMAT}
 
 
 def spaces(states: Iterable[SpaceState]) -> list[dict[str, Any]]:
     """Return the spaces of a store."""
     return [
-        {
-            "space": state.name,
-            "model": state.provider or None,
-            "role": state.role,
-            "vectors": state.vectors,
-            "waiting": state.waiting,
-            "error": state.error or None,
-        }
-        for state in states
-    ]
+        {"space": one.name, "model": one.provider or None, **fields(one, "role vectors waiting"),
+         "error": one.error or None}
+        for one in states
+    ]  # fmt: skip
 
 
 def backlog(behind: Backlog) -> dict[str, Any]:
     """Return the embedding backlog, with its last error."""
-    return {
-        "waiting": behind.waiting,
-        "refused": behind.refused,
-        "attempts": behind.attempts,
-        "error": behind.error or None,
-        "next_try": moment(behind.next_try),
-        "nowhere": behind.nowhere,
-    }
+    return {**behind._asdict(), "error": behind.error or None, "next_try": moment(behind.next_try)}
 
 
 def agreement(found: Agreement | None) -> dict[str, Any] | None:
@@ -459,46 +357,35 @@ def agreement(found: Agreement | None) -> dict[str, Any] | None:
         "questions": found.questions,
         "overlap": round(found.overlap, 4),
         "pins": len(found.after.checked) if found.after is not None else 0,
-        "lost": [{**pin(one.pin), "rank": one.rank, "why": one.why} for one in found.lost],
+        "lost": [{**pin(one.pin), **fields(one, "rank why")} for one in found.lost],
     }
 
 
 def extraction(done: Extraction) -> dict[str, Any]:
     """Return the report of an extraction or of its dry run."""
     tokens = done.tokens
+    counts = {"stored": len(done.stored), "known": len(done.known), "refused": done.refused_lines}
     return {
-        "dry_run": done.dry_run,
-        "plan": done.plan,
+        **fields(done, "dry_run plan"),
         "model": done.model or None,
         "files": done.files,
         "chunks": {
-            "total": done.chunks,
-            "done_before": done.done_before,
-            "waiting": done.waiting,
-            "asked": done.asked,
-            "failed": len(done.failed),
+            "total": done.chunks, **fields(done, "done_before waiting asked"), "failed": len(done.failed),
             "left": done.left,
         },
         "calls": done.calls,
         "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "estimated": tokens.is_estimate},
         "estimated_tokens": done.estimated_tokens,
-        "lines": {
-            "total": done.lines,
-            "stored": len(done.stored),
-            "known": len(done.known),
-            "refused": done.refused_lines,
-        },
-        "facts": [_learned(fact) for fact in done.stored],
-        "known": [line._asdict() for line in done.known],
-        "refused": [line._asdict() for line in done.refused],
-        "failed": [part._asdict() for part in done.failed],
+        "lines": {"total": done.lines, **counts},
+        "facts": [{**memory(fact.memory), "evidence": fact.evidence} for fact in done.stored],
+        **{name: [one._asdict() for one in getattr(done, name)] for name in ("known", "refused", "failed")},
         "renewed": done.renewed,
         "fading": [memory(fact) for fact in done.fading],
         "skipped": [skipped._asdict() for skipped in done.skipped],
         "remarks": [{"path": path, "remark": remark} for path, remark in done.remarks],
         "stopped": done.stopped or None,
         "format": FORMAT,
-    }
+    }  # fmt: skip
 
 
 def left_out(records: Sequence[PartRecord]) -> dict[str, Any]:
@@ -506,18 +393,9 @@ def left_out(records: Sequence[PartRecord]) -> dict[str, Any]:
     return {"chunks": [_record(record) for record in records], "format": FORMAT}
 
 
-def _learned(fact: Learned) -> dict[str, Any]:
-    return {**memory(fact.memory), "evidence": fact.evidence}
-
-
 def _record(record: PartRecord) -> dict[str, Any]:
     return {
-        "path": record.path,
-        "start_line": record.start_line,
-        "end_line": record.end_line,
-        "model": record.model,
-        "outcome": record.outcome,
-        "reason": record.reason,
+        **fields(record, "path start_line end_line model outcome reason"),
         "at": moment(record.at),
         "lines": [line._asdict() for line in record.left_out],
         "more_lines": record.more_left_out,

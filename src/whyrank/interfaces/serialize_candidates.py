@@ -6,9 +6,8 @@ unrounded; those that are only displayed are rounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import Snippet, snippet
 from ..errors import BadQuery, ConfigError
@@ -16,10 +15,7 @@ from ..ranking import normalizers as normalisers
 from ..ranking.boosts import Importance
 from ..ranking.diversity import MMR
 from ..ranking.fusion import Fuse, Vote, listed_by
-from ..ranking.normalizers import Normaliser
 from ..ranking.parameters import RECORDED, SCALED, Slider, names_of, sliders, steps_of
-from ..ranking.ranking import Stage
-from ..ranking.reranking import Rerank
 from ..ranking.stages import (
     SECONDS_PER_DAY,
     Dedup,
@@ -29,16 +25,22 @@ from ..ranking.stages import (
     NameFirst,
     OpenClawSelection,
     Recency,
+    Rerank,
     text_key,
 )
-from ..search.candidates import Pooled
-from ..search.confidence import Weighing
 from ..types.columns import column_of
-from ..types.memory import Memory
-from ..types.query import Signal
-from ..types.results import Context
 from ..types.trail import TermKey, Trail
-from .serialize import FORMAT, moment, notices
+from .serialize import FORMAT, fields, location, moment, notices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..ranking.normalizers import Normaliser
+    from ..ranking.ranking import Stage
+    from ..search.explain import Pooled
+    from ..types.memory import Memory
+    from ..types.query import Signal
+    from ..types.results import Context
 
 MOST_SENT = 5_000  # candidates; about four megabytes
 MOST_COMPARED = 1_000  # candidates; half a million similarities are about ten megabytes
@@ -56,9 +58,7 @@ def pool(found: Pooled) -> dict[str, Any]:
     _check_count(found, MOST_SENT, "to rank in a browser")
     results, context, recipe = found.results, found.pool.context, found.pool.recipe
     return {
-        "query": results.query,
-        "verdict": results.verdict,
-        "evidence": results.evidence,
+        **fields(results, "query verdict evidence"),
         "notices": notices(results.notices),
         "recipe": recipe.name,
         "limit": context.query.limit,
@@ -71,7 +71,7 @@ def pool(found: Pooled) -> dict[str, Any]:
         "importance": _stage(Importance(), found) if found.wish.importance == SCALED else None,
         "last": [_stage(stage, found) for stage in found.last],
         "least": dict(context.least),
-        "weighing": _weighing(found.weighing),
+        "weighing": fields(found.weighing, "coverage_counts rest least"),
         "signals": _signals(found),
         "candidates": _candidates(found),
         "timings": {stage: round(spent, 3) for stage, spent in results.timings.items()},
@@ -95,10 +95,6 @@ def _knob(slider: Slider) -> dict[str, Any]:
     return {"key": slider.key, **asdict(slider), "idle": slider.idle or None, "needs": slider.needs or None}
 
 
-def _weighing(weighing: Weighing) -> dict[str, float]:
-    return {"coverage_counts": weighing.coverage_counts, "rest": weighing.rest, "least": weighing.least}
-
-
 def _fusion(found: Pooled) -> dict[str, Any]:
     """Return the fusion of the recipe, with the values of its open weights and the shares of its votes."""
     fusion = found.base.fusion
@@ -107,8 +103,7 @@ def _fusion(found: Pooled) -> dict[str, Any]:
         "others": _vote(fusion.others) if fusion.others else None,
         "added": _vote(fusion.added) if fusion.added else None,
         "proposing": sorted(fusion.proposing),
-        "absent": fusion.absent,
-        "strength": fusion.strength,
+        **fields(fusion, "absent strength"),
         "declared": found.declared,
         "shares": {signal: dict(shares) for signal, shares in found.shares.items()},
         "why": "; ".join(map(str, found.pool.context.analysis.boosts)),
@@ -254,16 +249,13 @@ def _candidates(found: Pooled) -> list[dict[str, Any]]:
     return [
         {
             **_shown(memory, terms),
-            "confidence": _rounded(found.confidences.get(memory.id)),
+            "confidence": None if confidence is None else round(confidence, SHOWN_DIGITS),
             "origin": files.setdefault(memory.origin, len(files)),
             "age_days": _age(memory, moment_asked),
         }
         for memory in found.memories
+        for confidence in [found.confidences.get(memory.id)]
     ]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, SHOWN_DIGITS)
 
 
 def _age(memory: Memory, now: float) -> float | None:
@@ -274,15 +266,11 @@ def _age(memory: Memory, now: float) -> float | None:
 
 
 def _shown(memory: Memory, terms: tuple[str, ...]) -> dict[str, Any]:
-    source = memory.source
-    place = source if source and source.path else None
     return {
         "id": memory.id,
         "title": memory.title or memory.name,
         "headings": list(memory.headings),
-        "path": place.path if place else None,
-        "start_line": (place.start_line or None) if place else None,
-        "end_line": (place.end_line or None) if place else None,
+        **location(memory),
         "kind": memory.kind,
         "scope": str(memory.scope),
         "tags": list(memory.tags),

@@ -10,7 +10,6 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -19,8 +18,9 @@ from ..errors import ProviderError, ProviderGarbage, ProviderRefused, ProviderTi
 from .endpoint import Endpoint, Patience, without_users
 
 if TYPE_CHECKING:
-    import httpx
+    from collections.abc import Callable, Mapping
 
+    import httpx
 
 _FAREWELL_S = 0.5  # grace period for a thread whose socket was shut down
 
@@ -38,17 +38,12 @@ class TooLarge(Exception):
 
 
 class Exchange(NamedTuple):
-    """One request, and the size limit of its response."""
+    """One request, the size limit of its response, and timeouts for all of it and for connecting."""
 
     url: str
     headers: Mapping[str, str]
     body: bytes
     most_bytes: int
-
-
-class Hurry(NamedTuple):
-    """Timeouts in seconds for the whole exchange and for connecting."""
-
     total_s: float
     connect_s: float
 
@@ -70,15 +65,15 @@ class ConnectionPool:
         self._idle: list[_Line] = []
         weakref.finalize(self, _close_all, self._idle)
 
-    def exchanged(self, exchange: Exchange, hurry: Hurry) -> HttpResponse:
+    def exchanged(self, exchange: Exchange) -> HttpResponse:
         """Send and receive; raise Late, Lost or TooLarge."""
-        if hurry.total_s <= 0:
+        if exchange.total_s <= 0:
             raise Late
         try:
             line = self._idle.pop()
         except IndexError:
             line = _Line(self._is_secure, self._is_local)
-        said = line.asked(exchange, hurry)
+        said = line.asked(exchange)
         if isinstance(said, HttpResponse):
             self._idle.append(line)
             return said
@@ -104,14 +99,14 @@ class _Line:
         self._asking: threading.Thread | None = None
         self._is_closing = threading.Event()
 
-    def asked(self, exchange: Exchange, hurry: Hurry) -> HttpResponse | Late | Lost | TooLarge:
+    def asked(self, exchange: Exchange) -> HttpResponse | Late | Lost | TooLarge:
         """Send a request in a daemon thread, which is abandoned on timeout and does not block process exit."""
         said: list[HttpResponse | Late | Lost | TooLarge] = []
-        asking = threading.Thread(target=lambda: said.append(self._exchanged(exchange, hurry)), daemon=True)
+        asking = threading.Thread(target=lambda: said.append(self._exchanged(exchange)), daemon=True)
         self._asking = asking
         asking.start()
         try:
-            asking.join(hurry.total_s)
+            asking.join(exchange.total_s)
             answer = said[0] if said else None
         finally:
             if not said:
@@ -142,15 +137,15 @@ class _Line:
                 self._stream.close()  # no other reference to it exists yet
             raise Late
 
-    def _exchanged(self, exchange: Exchange, hurry: Hurry) -> HttpResponse | Late | Lost | TooLarge:
+    def _exchanged(self, exchange: Exchange) -> HttpResponse | Late | Lost | TooLarge:
         import httpx
 
         try:
-            return self._streamed(exchange, httpx.Timeout(hurry.total_s, connect=hurry.connect_s))
+            return self._streamed(exchange, httpx.Timeout(exchange.total_s, connect=exchange.connect_s))
         except (TooLarge, Late) as error:
             return error
         except httpx.ConnectTimeout:
-            return Lost(f"no connection within {hurry.connect_s:g} seconds")
+            return Lost(f"no connection within {exchange.connect_s:g} seconds")
         except httpx.TimeoutException:
             return Late()
         except Exception as error:  # whatever the client raises must reach the waiting thread
@@ -272,9 +267,9 @@ class Transport:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         if self.endpoint.key is not None:
             headers["Authorization"] = self.endpoint.key.header()
-        hurry = Hurry(left, min(patience.connect_s, left))
+        connect_s = min(patience.connect_s, left)
         try:
-            return self._lines.exchanged(Exchange(url, headers, body, self._most_bytes), hurry)
+            return self._lines.exchanged(Exchange(url, headers, body, self._most_bytes, left, connect_s))
         except Late as error:
             seconds = f"{min(patience.attempt_s, patience.total_s):g} seconds"
             raise ProviderTimeout(f"{self._who} did not answer within {seconds}", self._look_at("timeout_s")) from error
@@ -286,7 +281,8 @@ class Transport:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError) as error:
-            message = f"{self._who} answers what is no JSON: {self._quoted(_text(body)) or 'nothing'}"
+            text = body[: 4 * MOST_QUOTED].decode("utf-8", errors="replace")
+            message = f"{self._who} answers what is no JSON: {self._quoted(text) or 'nothing'}"
             raise ProviderGarbage(message, self._look_at("url")) from error
         if not isinstance(found, dict):
             raise ProviderGarbage(f"{self._who} answers JSON that is no object", self._look_at("url"))
@@ -344,11 +340,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _text(body: bytes) -> str:
-    return body[: 4 * MOST_QUOTED].decode("utf-8", errors="replace")
-
-
-def _retry_after_s(given: str | None, now: Callable[[], float] = time.time) -> float | None:
+def _retry_after_s(given: str | None) -> float | None:
     """Parse `Retry-After`: seconds, or a date; None if it is neither."""
     if given is None:
         return None
@@ -356,7 +348,7 @@ def _retry_after_s(given: str | None, now: Callable[[], float] = time.time) -> f
         seconds = float(given)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(given).timestamp() - now()
+            seconds = parsedate_to_datetime(given).timestamp() - time.time()
         except (ValueError, TypeError, OverflowError):
             return None
     return max(seconds, 0.0) if seconds < float("inf") else None

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from filelock import FileLock
 
 from ..errors import ProviderError
 from ..protocols import Thresholds
 from .onnx.description import Pinned
-from .onnx.fetch import Archive, FileSource, Progress, fetch
+from .onnx.fetch import Archive, FileSource, Progress, fetch, kept_in, write_whole
 from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
 
@@ -74,18 +73,11 @@ def install(files: ModelFolder, tick: Progress = lambda done, total, label: None
     """Install the model; safe in several processes and after a kill. Return true if it was missing."""
     if files.is_ready():
         return False
-    try:
-        files.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(files.folder / ".lock"):
-            if not files.is_ready():
-                fetch("multilingual", PINNED, SOURCES, files.folder, tick)
-                _convert(files)
-        return True
-    except OSError as error:
-        raise ProviderError(
-            f"{MODEL} cannot be kept in {files.folder}: {error.strerror or error}",
-            "make room there, or name another folder by the setting model.folder",
-        ) from error
+    with kept_in(files.folder, MODEL):
+        if not files.is_ready():
+            fetch("multilingual", PINNED, SOURCES, files.folder, tick)
+            _convert(files)
+    return True
 
 
 def _convert(files: ModelFolder) -> None:
@@ -93,13 +85,13 @@ def _convert(files: ModelFolder) -> None:
     from safetensors.numpy import save_file
 
     tokenizer = read_tokenizer((files.folder / PIECES.name).read_bytes())
-    _write(files.tokenizer, lambda part: tokenizer.save(str(part), pretty=False))
+    write_whole(files.tokenizer, lambda part: tokenizer.save(str(part), pretty=False))
     with np.load(files.folder / WEIGHTS.name, allow_pickle=False) as published:
         parts = [published[f"q{number}"] for number in range(1, TABLE_PARTS + 1)]
         layers = {name: published[name] for name in published.files if published[name].dtype == np.float32}
     table = np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])  # row p is row p // 17 of part p % 17
-    _write(files.table, lambda part: _save_table(part, table))
-    _write(files.layers, lambda part: save_file(layers, part))
+    write_whole(files.table, lambda part: _save_table(part, table))
+    write_whole(files.layers, lambda part: save_file(layers, part))
     for pinned in PINNED:
         (files.folder / pinned.name).unlink()
 
@@ -107,15 +99,6 @@ def _convert(files: ModelFolder) -> None:
 def _save_table(path: Path, table: NDArray[np.uint8]) -> None:
     with path.open("wb") as out:  # given a path, numpy would append a suffix of its own
         np.save(out, table)
-
-
-def _write(path: Path, save: Callable[[Path], None]) -> None:
-    """Write a file atomically."""
-    part = path.with_name(path.name + ".part")
-    save(part)
-    with part.open("rb+") as written:
-        os.fsync(written.fileno())
-    os.replace(part, path)
 
 
 def read_tokenizer(model: bytes) -> Tokenizer:
@@ -173,9 +156,13 @@ _CHANNELS = 256  # of each convolution
 _EPSILON = np.float32(1e-12)  # of its layer normalisations
 
 
+FINGERPRINT = f"multilingual/{MODEL}@{WEIGHTS.sha256[:8]}-{CONVERSION}/{DIMENSION}/no-prompt"
+
+
 class Multilingual:
     """USE-multilingual-3: texts of the same meaning are near each other across its languages."""
 
+    fingerprint = FINGERPRINT
     # Questions and texts on other matters, in seven sets and three languages: median cosine 0.01, within a language and
     # across.
     floor = 0.0
@@ -191,11 +178,6 @@ class Multilingual:
                 "`whyrank model fetch multilingual` gets it, once for all workspaces",
             )
         self._files = files
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the name of the space: provider, model, revision, dimension and prompts."""
-        return FINGERPRINT
 
     def weight(self, language: str) -> float:
         """Return the weight of the vector vote in a language."""
@@ -250,9 +232,6 @@ class Multilingual:
             f"{MODEL} cannot be loaded: {error}",
             f"remove {self._files.folder}, then `whyrank model fetch multilingual`",
         )
-
-
-FINGERPRINT = f"multilingual/{MODEL}@{WEIGHTS.sha256[:8]}-{CONVERSION}/{DIMENSION}/no-prompt"
 
 
 def _pieces(encoding: Encoding) -> list[int]:

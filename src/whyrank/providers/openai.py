@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ProviderGarbage, ProviderRefused
 from ..protocols import Completion, Message, Thresholds
-from .endpoint import Patience
-from .http import Transport
-from .prompts import NO_PROMPT, Prompts
+from .names import NO_PROMPT, Prompts
 from .vectors import TRANSFORMER_WEIGHT, unit_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from .endpoint import Patience
+    from .http import Transport
 
 # Statuses that may mean "too much at once": the batch is halved.
 _TOO_MUCH = frozenset({400, 413, 422})
@@ -51,6 +55,7 @@ class OpenAiEmbedder:
     floor = None  # of some served models it is 0.7: calibration measures it
 
     def __init__(self, served: ServedModel, transport: Transport) -> None:
+        self.fingerprint = served.fingerprint
         self._served = served
         self._transport = transport
         self._dimension = served.dimension
@@ -58,11 +63,6 @@ class OpenAiEmbedder:
 
     def __repr__(self) -> str:
         return f"OpenAiEmbedder({self._served!r}, {self._transport!r})"
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the name of the space: provider, model, revision, dimension and prompts."""
-        return self._served.fingerprint
 
     def weight(self, language: str) -> float:
         """Return the weight of the vector vote; the languages of a served model are unknown."""
@@ -173,17 +173,12 @@ class OpenAiChat:
     """Completions from `/v1/chat/completions`, with temperature 0 for repeatability."""
 
     def __init__(self, model: str, transport: Transport) -> None:
-        self._model = model
+        self.model = model
         self._transport = transport
         self._dialect = _WITH_SCHEMA
 
     def __repr__(self) -> str:
-        return f"OpenAiChat({self._model!r}, {self._transport!r})"
-
-    @property
-    def model(self) -> str:
-        """Return the name of the model, for reports and trails."""
-        return self._model
+        return f"OpenAiChat({self.model!r}, {self._transport!r})"
 
     def complete(
         self,
@@ -195,7 +190,7 @@ class OpenAiChat:
     ) -> Completion:
         """Return the completion; a schema is sent if the server accepts schemas."""
         asked: dict[str, object] = {
-            "model": self._model,
+            "model": self.model,
             "messages": [{"role": message.role, "content": message.text} for message in messages],
             "temperature": 0,
         }

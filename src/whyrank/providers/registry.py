@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
-from ..errors import ConfigError, ProviderError, ProviderUnavailable, WhyrankError
+from ..errors import ConfigError, MissingExtra, ProviderError, ProviderUnavailable, WhyrankError
 from ..protocols import Embedder, Reranker, Thresholds, Vector
 from .names import DEFAULT, FETCHED, HUB_NAME, MULTILINGUAL, SERVED, check_name, folder_name, is_path, is_recorded_name
 
@@ -35,7 +35,7 @@ def embedder_named(name: str, models: Path = Path(), threads: int = 1) -> Embedd
     if name == DEFAULT:
         from .wordllama import WordLlama
 
-        return WordLlama()
+        return WordLlama(models=models)
     if name == MULTILINGUAL:
         from .multilingual import ModelFolder, Multilingual
 
@@ -54,7 +54,7 @@ def embedder_named(name: str, models: Path = Path(), threads: int = 1) -> Embedd
 def reranker_named(name: str, models: Path, threads: int = 1) -> Reranker:
     """Return a local cross-encoder; nothing is loaded before its first use."""
     from .onnx.catalog import find_model
-    from .onnx.reranker import CrossEncoder
+    from .onnx.embedder import CrossEncoder
 
     found = find_model(name, models)
     if found is None or found.description.kind != "reranker":
@@ -64,6 +64,10 @@ def reranker_named(name: str, models: Path, threads: int = 1) -> Reranker:
 
 def fingerprint_of(name: str, models: Path) -> str:
     """Return the space name of a fetched model, even if it cannot be loaded."""
+    if name == DEFAULT:
+        from .wordllama import FINGERPRINT as DEFAULT_SPACE
+
+        return DEFAULT_SPACE
     if name == MULTILINGUAL:
         from .multilingual import FINGERPRINT
 
@@ -75,15 +79,15 @@ def fingerprint_of(name: str, models: Path) -> str:
 
 
 @cache
-def earlier_embedder(space: str) -> Embedder | None:
+def earlier_embedder(space: str, models: Path | None = None) -> Embedder | None:
     """Return the embedder that made the vectors of a space in an earlier version; None if there is none."""
     if not space.startswith(f"{DEFAULT}/"):
         return None
     from .wordllama import earlier_wordllama
 
     try:
-        return earlier_wordllama(space)
-    except WhyrankError:  # its package is not here
+        return earlier_wordllama(space, models)
+    except WhyrankError:  # its files are not here
         return None
 
 
@@ -126,7 +130,7 @@ def models(folder: Path, served: Model | None = None) -> tuple[Model, ...]:
 
     known = [found for name in FETCHED if (found := find_model(name, folder))]
     own, recorded = ([*map(_fetched, some)] for some in (known, recorded_models(folder)))
-    return (_wordllama(), *own, _multilingual(folder), *recorded, *([served] if served else []), _NONE)
+    return (_wordllama(folder), *own, _multilingual(folder), *recorded, *([served] if served else []), _NONE)
 
 
 def model_named(name: str, folder: Path, served: Model | None = None) -> Model:
@@ -152,6 +156,12 @@ def fetch(
         from .onnx.install import install_published
 
         return FetchedModel(name, install_published(name, folder, progress))
+    if name == DEFAULT:
+        from . import wordllama
+
+        is_new = wordllama.install(folder, progress)
+        earlier_embedder.cache_clear()
+        return FetchedModel(name, is_new)
     if name == MULTILINGUAL:
         from . import multilingual as files
 
@@ -173,20 +183,25 @@ def fetch(
 _NONE = Model("none", "no vectors: words and names answer alone", 0, (), 0)
 
 
-def _wordllama() -> Model:
-    from .wordllama import DIMENSION, LANGUAGES, WordLlama
+def _wordllama(folder: Path) -> Model:
+    from .wordllama import DIMENSION, FETCH, FETCHED_BYTES, LANGUAGES, WordLlama
 
     about = "static vectors, part of the installation"
     model = Model("wordllama", about, DIMENSION, LANGUAGES, 0, licence="MIT")
     try:
-        embedder = WordLlama()
+        embedder = WordLlama(models=folder)
+    except MissingExtra:
+        return replace(model, needs=FETCH, fetched_bytes=FETCHED_BYTES)
     except WhyrankError as error:
         return replace(model, needs=str(error))
     return replace(model, bytes=embedder.bytes(), space=embedder.fingerprint)
 
 
 def _fetched(installed: Installed) -> Model:
+    from .onnx.conversion import EXTRA, has_package
+
     description, folder = installed
+    needs = "" if description.is_at(folder) else f"whyrank model fetch {description.name}"
     return Model(
         name=description.name,
         about=description.about,
@@ -194,7 +209,7 @@ def _fetched(installed: Installed) -> Model:
         languages=description.languages,
         bytes=description.bytes_at(folder),
         space=description.fingerprint if description.kind == "embedding" else "",
-        needs=_missing(description.name, description.is_at(folder)),
+        needs=needs if has_package("onnxruntime") else EXTRA,
         licence=description.licence,
         fetched_bytes=description.fetched_bytes,
         floor=description.floor,
@@ -218,14 +233,6 @@ def _multilingual(folder: Path) -> Model:
         fetched_bytes=FETCHED_BYTES,
         floor=Multilingual.floor,
     )
-
-
-def _missing(name: str, is_here: bool) -> str:
-    from .onnx.embedder import EXTRA, has_runtime
-
-    if not has_runtime():
-        return EXTRA
-    return "" if is_here else f"whyrank model fetch {name}"
 
 
 class MissingModel:

@@ -1,26 +1,29 @@
-"""The embedded default: WordLlama's static vectors, read from its package."""
+"""The embedded default: WordLlama's static vectors, read from its package or from two fetched files."""
 
 from __future__ import annotations
 
 import importlib.util
+import mmap
 import os
-from collections.abc import Iterator, Sequence
+import zlib
+from base64 import b85decode
 from contextlib import suppress
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.normalize import pattern
 from ..errors import MissingExtra, ProviderError
-from ..kernel import COMPILED, Kernel
 from ..protocols import Thresholds
 from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
-from .wordllama_bpe import Glance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
 
@@ -73,6 +76,16 @@ TABLE = "weights/l2_supercat_256.safetensors"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 DIMENSION = 256
 LANGUAGES = ("en",)
+# Where the package has no wheel (Python 3.14, Linux on ARM) its two files are fetched from a wheel of another system.
+VERSION = "0.4.0.post1"
+FILES = (
+    (TABLE, 16_384_096, "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"),
+    (TOKENIZER, 1_842_796, "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"),
+)
+FETCHED_BYTES = 19_076_345
+FINGERPRINT = f"wordllama/l2_supercat@{VERSION}/{DIMENSION}/plain-words"  # of the fetched files
+FETCH = "whyrank model fetch wordllama"
+_WHEEL_TARGET = ("--python-version", "3.13", "--implementation", "cp", "--platform", "manylinux2014_x86_64")
 _BATCH = 64
 _VERSION = "Version: "  # as a package's metadata has it
 _GLANCES = 3  # texts embedded before the model is loaded: some commands need no more, and a server soon loads it
@@ -85,8 +98,8 @@ PREPARATIONS: tuple[Preparation, ...] = ("plain-words", "no-prompt")  # today's 
 class WordLlama:
     """Static embedder: the mean of the token vectors, at unit length."""
 
-    def __init__(self, preparation: Preparation = "plain-words") -> None:
-        self._folder = _package_folder()
+    def __init__(self, preparation: Preparation = "plain-words", models: Path | None = None) -> None:
+        self._folder = _find_folder(models)
         self._preparation = preparation
         self._glances = _GLANCES if preparation == "plain-words" else 0
 
@@ -173,13 +186,8 @@ class WordLlama:
         return tokenizer
 
 
-def write_means(
-    table: NDArray[np.float32], rows: list[list[int]], means: NDArray[np.float32], kernel: Kernel | None = COMPILED
-) -> None:
+def write_means(table: NDArray[np.float32], rows: list[list[int]], means: NDArray[np.float32]) -> None:
     """Write the mean of the table rows of each list; for an empty list nothing is written."""
-    if kernel is not None:
-        kernel.means(table, rows, means, table.shape[1])
-        return
     for mean, ids in zip(means, rows, strict=True):
         if ids:
             mean[:] = table.take(ids, axis=0, mode="clip").mean(axis=0)
@@ -191,31 +199,78 @@ def _apart(means: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[n
     return apart
 
 
-def earlier_wordllama(space: str) -> WordLlama | None:
+def earlier_wordllama(space: str, models: Path | None = None) -> WordLlama | None:
     """Return the embedder that made the vectors of a space in an earlier version, if there is one."""
-    made = (WordLlama(preparation) for preparation in PREPARATIONS[1:])
+    made = (WordLlama(preparation, models) for preparation in PREPARATIONS[1:])
     return next((embedder for embedder in made if embedder.fingerprint == space), None)
 
 
-def _package_folder() -> Path:
+def install(models: Path, tick: Callable[[int, int, str], None] = lambda done, total, label: None) -> bool:
+    """Fetch the two files if neither the package nor the folder has them; return true if they were missing."""
+    from filelock import FileLock
+
+    from .onnx.description import Pinned
+    from .onnx.fetch import Archive, fetch
+
+    if not _lacking(_package_folder()) or not _lacking(fetched_folder(models)):
+        return False
+    folder = fetched_folder(models)
+    source = Archive("pip", f"wordllama=={VERSION}", FETCHED_BYTES, _WHEEL_TARGET)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            fetch("wordllama", [Pinned(*file) for file in FILES], [source], folder, tick)
+    except OSError as error:
+        raise ProviderError(
+            f"wordllama cannot be kept in {folder}: {error.strerror or error}",
+            "make room there, or name another folder by the setting model.folder",
+        ) from error
+    return True
+
+
+def fetched_folder(models: Path) -> Path:
+    """Return the folder of the fetched files, below that of all models."""
+    return models / f"wordllama-{VERSION}"
+
+
+def _find_folder(models: Path | None) -> Path:
+    """Return the folder of the package, else that of the fetched files."""
+    package = _package_folder()
+    for folder in (package, fetched_folder(models) if models is not None else None):
+        if folder is not None and not _lacking(folder):
+            return folder
+    if package is not None:
+        hint = f'reinstall wordllama, `{FETCH}`, or set embedding = "none"'
+        raise ProviderError(f"wordllama's package lacks {_lacking(package)}", hint)
+    raise MissingExtra(
+        "wordllama, the default model, is not here",
+        f'`{FETCH}` gets it ({FETCHED_BYTES // 1_000_000} MB), once for all workspaces, or set embedding = "none"',
+    )
+
+
+def _lacking(folder: Path | None) -> str:
+    """Return the first file that a folder does not have; nothing if the model can be loaded from it."""
+    return next((part for part in (TABLE, TOKENIZER) if folder is None or not (folder / part).is_file()), "")
+
+
+def _package_folder() -> Path | None:
     """Find the package without importing it: the import configures logging and loads unneeded modules."""
     try:
         spec = importlib.util.find_spec("wordllama")
     except ValueError:  # a stub without a spec stands in its place
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("wordllama is not installed", 'pip install whyrank, or set embedding = "none"')
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    for part in (TABLE, TOKENIZER):
-        if not (folder / part).is_file():
-            raise ProviderError(f"wordllama's package lacks {part}", 'reinstall wordllama, or set embedding = "none"')
-    return folder
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 @cache
 def _version(folder: Path) -> str:
-    """Return the version of the package, read from its dist-info folder if there is one."""
-    beside = [entry.path for entry in os.scandir(folder.parent) if _is_told_in(entry.name)]
+    """Return the version of the package, read from its dist-info folder if there is one, or of the fetched files."""
+    if folder.name == fetched_folder(folder).name:
+        return VERSION
+    names = (name for name in os.listdir(folder.parent) if name.startswith("wordllama-"))
+    beside = [os.path.join(folder.parent, name) for name in names if name.endswith(".dist-info")]
     with suppress(OSError, ValueError, StopIteration):
         (told,) = beside
         with open(os.path.join(told, "METADATA"), encoding="utf-8") as lines:
@@ -225,5 +280,111 @@ def _version(folder: Path) -> str:
     return importlib.metadata.version("wordllama")
 
 
-def _is_told_in(name: str) -> bool:
-    return name.startswith("wordllama-") and name.endswith(".dist-info")
+# Embedding of a short text without loading the tables: a faster cold start, the same vector.
+
+# The files of wordllama 0.4: their checksums, where the numbers begin, and the mean of all rows, which takes longest.
+TOKENIZER_CHECKSUM = 0x3FAF5800
+TABLE_CHECKSUM = 0x56C6AE6F
+_TABLE_SHAPE = (32_000, 256)
+_TABLE_BYTES = 2 * 32_000 * 256
+_MEAN_OF_ROWS = (
+    "6f_0C#(ma3f#cIW{Re5jB=fF3fW17u61%)T1TE^ln+T3PDMB7S2>L=i_(^}fVbO`ZY+7hMqn^0EO`{OL"
+    "Ib<C@Ogm6Ms&$J!aGu${`vy_H-K6Ke;mW~1iGljPUI(N+7KST6h0&Zn7xoFgwvflYC9ng#_a;C*I;_0A"
+    "qe?hE?gxpzC9$x*4h@q&D9yLL{#%|s$o82&$K(?}$7bn0n+uOUtQ7#hsASr_a8jbZ)8)LqQ|!z=1%i-0"
+    "RO|e`IZ<7`hOe$Z#t9)ko!-|yoGjD5sM4~%<lJvQ(Njjg?iL0;KlcSZAic;tA#aksI5Bj+Sss-=FV+RV"
+    "7$D+3&U$;jDddbiiQvdRG<Al&1uZH(j~Xz&Jlvl>qr=}lgM7|C2XrpI&i>6jUgSo-rqN_Q{*U3jxb>X9"
+    "lFuK#`l1CsUR@f!SCCh|%gmxZpNN$_x_8IDPX!h|c9qV&yL!Jp@Rf$VR@w+Wp@Y6Wm{JD5nmD~Z{|zQR"
+    "TA)=ub8hH6T4}(%;I5v$0dhpXAXLOX)%XrQP7qbSga{%%R8F=$v5*Kn@fH?6|BYO`EqhtKXPO7RpuT@S"
+    "j}wHwbwAX-XnqkrU_7inCL4e~3}@)Q86?%bto*k)ga!A!j^Q%B8&HZo`tNc)r3bCO)SMwba?y#s2e+j?"
+    "mr+K&W@9nDy!I_Uql3FV)w*9j{0*}^Cwt~S#zA$w?vN$D*A+`W8Cr(D87+xBRONELgR8Z?Y*HgVg{LV!"
+    "u+uHQ%-TLYbT%40-`(vzc{Yi?q=vJ-4B(VJ*5!~q3D06Z;?4v;X)jMbQ)f0lP1n0Tno3-~OL?n3r5n+_"
+    "1y;E{t1Z#JINlY$clbFyo|4qP25<_!(zC$5a!v3(LSW%MkJNcQ{2>;-6oWs#c(Ay=AHwau+^1MQIaZ53"
+    "s7-A=B~z$88AmX^y)VDLa#)BwF>eArvaWEw*x#JJC3i_ZyiW(c&y2u3nV!wP)S9I`6X)MO<FiLRcm<HW"
+    "_KDTJ5{$IH*QTDlj+y(sC>5DK3WB3O7i$weXjj8M12mt!Q5c!MNB0cAlX=rS?#J=GTp#+nT|T_LylUq?"
+    "qCE*b?X3hp3G#70NFA2Db$q}*exBI8@P?&3Qg?d2=#lum=X!)aj`18k-NSUf?CKjmoLefrM1$46-B8QC"
+    "%haDeraXqdNpIXdhIz`pJL!(S5stDu@?b-~ULQC;G4lSs3=*%sp~v&R^JnzEQexb_i;gTk)iK1p_zNYy"
+    "2Z5qIbf#QA63P=j+VPRS*_DyKv@6;@H06Ig8>`VctBjPq&g<j6(vti<*{IFE5=cG1s?>=+BGo)SV|%{6"
+)
+
+MAX_LETTERS = 2_000  # of a text; longer ones justify loading the tokenizer
+_MAX_WORD_LETTERS = 60  # the work grows with their square
+_NEVER = 1 << 30  # the rank of two tokens that are not merged
+_SPACE = "▁"  # as the model spells the space before a word
+_AS_JSON = {'"': b'\\"', "\\": b"\\\\"}
+
+
+class Glance:
+    """Memory-mapped model files that are read only where needed."""
+
+    def __init__(self, tokenizer: bytes, table: mmap.mmap) -> None:
+        self._tokenizer = tokenizer
+        self._table = np.frombuffer(table, "<f2", offset=len(table) - _TABLE_BYTES).reshape(_TABLE_SHAPE)
+
+    @classmethod
+    def at(cls, tokenizer: Path, table: Path) -> Glance | None:
+        """Open the files of a model, if their checksums are known."""
+        try:
+            spelled = tokenizer.read_bytes()
+            with table.open("rb") as file:
+                numbers = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):  # the loader of the files reports the error
+            return None
+        is_known = zlib.crc32(spelled) == TOKENIZER_CHECKSUM and zlib.crc32(numbers) == TABLE_CHECKSUM
+        return cls(spelled, numbers) if is_known else None
+
+    def rows(self, text: str) -> NDArray[np.float32] | None:
+        """Return the token vectors of a plainly spelled text; None if its tokens are uncertain."""
+        ids = self.tokens(text)
+        return None if ids is None else self._table[ids].astype(np.float32)
+
+    @property
+    def common(self) -> NDArray[np.float32]:
+        """Return the direction of the mean of all rows."""
+        mean = np.frombuffer(b85decode(_MEAN_OF_ROWS), "<f4").astype(np.float32)
+        direction: NDArray[np.float32] = unit_rows(mean[np.newaxis])[0]
+        return direction
+
+    def tokens(self, text: str) -> list[int] | None:
+        """Return the tokens of a text with single spaces, printable characters and no tag; else None."""
+        words = text.split(" ")
+        is_plain = text.isprintable() and "<" not in text and _SPACE not in text and all(words)
+        if not is_plain or len(text) > MAX_LETTERS or max(map(len, words)) > _MAX_WORD_LETTERS:
+            return None
+        ids = [self._number(token) for word in words for token in self._merged(_letters(_SPACE + word))]
+        return None if -1 in ids else ids
+
+    def _merged(self, tokens: Sequence[bytes]) -> list[bytes]:
+        """Merge the adjacent pair with the lowest rank, leftmost first, until none is left."""
+        merged = [*tokens]
+        while len(merged) > 1:
+            ranks = [self._ranks.get(b"%b %b" % pair, _NEVER) for pair in pairwise(merged)]
+            first = min(ranks)
+            if first == _NEVER:
+                break
+            place = ranks.index(first)
+            merged[place : place + 2] = [merged[place] + merged[place + 1]]
+        return merged
+
+    def _number(self, token: bytes) -> int:
+        """Return the id of a token; −1 for a character that the model encodes as bytes."""
+        place = self._vocabulary.find(b'\n      "%b": ' % token)
+        if place < 0:
+            return -1
+        begin = place + len(b'\n      "": ') + len(token)
+        return int(self._vocabulary[begin : self._vocabulary.find(b"\n", begin)].rstrip(b","))
+
+    @cached_property
+    def _vocabulary(self) -> bytes:
+        return self._tokenizer[self._tokenizer.index(b'"vocab": {') : self._tokenizer.index(b'"merges": [')]
+
+    @cached_property
+    def _ranks(self) -> dict[bytes, int]:
+        """Return the ranks of all merges, as the file spells them, in the order they were learned."""
+        begin = self._tokenizer.index(b'"merges": [')
+        lines = self._tokenizer[self._tokenizer.index(b'"', begin + len(b'"merges": [')) + 1 :]
+        learned = lines[: lines.rindex(b'"\n')].split(b'",\n      "')
+        return dict(zip(learned, range(len(learned)), strict=True))
+
+
+def _letters(word: str) -> list[bytes]:
+    return [_AS_JSON.get(letter) or letter.encode() for letter in word]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from ..errors import ConfigError
 from ..formatting import counted, which
 from ..types.columns import MemoryId
 from ..types.memory import USUAL_IMPORTANCE, Memory, Notice
-from ..types.names import TermBoost
 from ..types.query import Statistics, inverse_frequency
 from ..types.results import Context, Hit, Labels, Ranking
-from ..types.trail import Step
-from .ranking import keep, renumber, resteps
+from ..types.trail import Step, TermBoost
+from .ranking import keep, renumber, rescore
 from .stages import SECONDS_PER_DAY, TIERS, check_finite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
 
 EXACT_POINTS = 2.0  # a word of the query that occurs in the text
 PREFIX_POINTS = 1.0  # one that begins a word of the text
@@ -88,7 +90,7 @@ class TokenMatch:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
-        return resteps(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
+        return rescore(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
 
     def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
         points = self._counted(labels, context)
@@ -179,7 +181,7 @@ class Boosts:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""
-        return resteps(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
+        return rescore(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
 
     def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
         return (Step("boosts", self.op, *told) for told in self._bonuses(self._standing(labels, context)))

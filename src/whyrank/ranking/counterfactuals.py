@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..types.columns import Listed, MemoryId, array_of, column_of
 from ..types.query import Run, Signal
-from ..types.results import Context, Hit, Ranking, origins_of
+from ..types.results import Candidates, Context, Hit, Hits, Ranking, memory_of
 from .diversity import MMR
-from .fusion import by_content, listed_by, placed_by
+from .fusion import listed_by
 from .parameters import Knob, knobs
-from .ranking import behind_of, ids_of
 from .recipes import Recipe, rank_pool
 from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection, same_texts
 
@@ -184,8 +183,9 @@ class Pool:
         """Return two memories with those that may replace them: chunks of their files, and equal texts."""
         stages, listed, few = self.recipe.stages, self.listed, {*pair}
         if any(isinstance(stage, GroupBySource) for stage in stages):
-            theirs = {*origins_of(self.context.memories, [*pair])}
-            few |= {identity for identity, origin in zip(listed, self._origins, strict=True) if origin in theirs}
+            candidates = Candidates.of(self.context.memories)
+            theirs = {candidates.origins[candidates.places[identity]] for identity in pair}
+            few |= {candidates.ids[place] for place, origin in enumerate(candidates.origins) if origin in theirs}
         if any(isinstance(stage, Dedup) for stage in stages):
             few |= {identity for same in self._twins if not few.isdisjoint(same) for identity in same}
         return [identity for identity in listed if identity in few]
@@ -196,14 +196,9 @@ class Pool:
         return listed_by(self.runs)
 
     @cached_property
-    def _origins(self) -> Sequence[object]:
-        """Return the source of each candidate."""
-        return origins_of(self.context.memories, self.listed)
-
-    @cached_property
     def _twins(self) -> list[list[MemoryId]]:
         """Return groups of candidates with the same text."""
-        return same_texts([self.context.memories[identity] for identity in self.listed])
+        return same_texts([memory_of(self.context.memories[identity]) for identity in self.listed])
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool without a query term, with this keyword signal in place of the old one."""
@@ -226,9 +221,9 @@ class Pool:
         listed, scores = run.ids, said[kept]
         ids = [listed[place] for place in kept.tolist()]
         if by_rank:
-            order, has_ties = placed_by(scores)
-            if has_ties:
-                order = by_content(order, scores.tolist(), ids, self.context.memories)
+            candidates = Candidates.of(self.context.memories)
+            keys = [candidates.content_keys[candidates.places[identity]] for identity in ids]
+            order = sorted(range(len(ids)), key=lambda place: (-scores[place], keys[place]))
             ids, scores = [ids[place] for place in order], scores[order]
         return Run(run.name, Listed(ids, scores.tolist()), run.notices)
 
@@ -274,8 +269,8 @@ def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[
 
 def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
     """Yield these hits, kept or dropped, without making the others."""
-    for hits in (ranking.hits, ranking.dropped):
-        yield from (hits[place] for place, key in enumerate(ids_of(hits)) if key in wanted)
+    for hits in (Hits.of(ranking.hits), Hits.of(ranking.dropped)):
+        yield from (hits.hit(number) for number, identity in enumerate(hits.ids) if identity in wanted)
 
 
 # -- order of two memories ---------------------------------------------------------------------------------------------
@@ -289,8 +284,15 @@ def is_above(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
 
 def standing(ranking: Ranking, identity: MemoryId) -> tuple[int, int] | None:
     """Return the rank of a memory, or the place behind the chunk that represents its file; else None."""
-    ids = ids_of(ranking.hits)
-    return (ids.index(identity), 0) if identity in ids else behind_of(ranking.hits).get(identity)
+    hits = Hits.of(ranking.hits)
+    ids = hits.ids
+    if identity in ids:
+        return ids.index(identity), 0
+    for first, others in hits.beside.items():
+        behind = [held.id for held in others]
+        if identity in behind and first in ids:
+            return ids.index(first), behind.index(identity) + 1
+    return None
 
 
 def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:

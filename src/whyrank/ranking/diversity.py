@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ConfigError
 from ..types.columns import MemoryId
-from ..types.results import Alike, ContentKey, Context, Hit, Ranking, content_keys_of
-from ..types.trail import Step
-from .ranking import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
+from ..types.results import Alike, ContentKey, Context, Hits, Ranking
+from ..types.trail import Step, Trail
 from .stages import WINDOW_LIFT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -159,14 +159,11 @@ class _Texts:
         return shares
 
 
-_AT_LEAST = 16  # are placed at once: more than most callers read
-
-
 class _Rows(Protocol):
     def __getitem__(self, place: int, /) -> Floats: ...
 
 
-TieBreak = tuple[str, int, str, MemoryId] | int
+TieBreak = ContentKey | int
 
 
 @dataclass(frozen=True)
@@ -186,18 +183,43 @@ class MMR:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Give every hit its gain, over the whole pool, so that the limit changes nothing."""
-        hits, ids = ranking.hits, ids_of(ranking.hits)
-        if not ids:
-            return ranking
-        return Ranking(DiverseHits(_Placing(self, hits, ids, context)), ranking.dropped, ranking.notices)
+        return self.as_far_as(ranking, context, None)
 
-    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId]) -> Ranking:
-        """Place hits until all `wanted` are placed: later placements move none before them."""
-        if not ranking.hits:
+    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId] | None) -> Ranking:
+        """Place hits until all `wanted` are placed (None: all hits): later placements move none before them.
+
+        No gain is above the one before it, and of equals the first by content is placed first: this is the order.
+        """
+        import numpy as np
+
+        hits = Hits.of(ranking.hits)
+        if not len(hits):
             return ranking
-        placing = _Placing(self, ranking.hits, ids_of(ranking.hits), context)
-        placed = placing.until(_standing_for(ranking.hits, wanted))
-        return Ranking(placing.head(placed), ranking.dropped, ranking.notices)
+        ids, content_keys = hits.ids, hits.candidates.content_keys
+        tiers, relevance = np.array(hits.tiers, np.int64), relevance_of(hits)
+        alike = likeness_between(ids, context)
+        missing = {*range(len(hits))} if wanted is None else _standing_for(hits, wanted)
+        placed: list[int] = []
+        gains: list[float] = []
+        picks = self.placed(tiers, self.lambda_ * relevance, alike, lambda number: content_keys[hits.places[number]])
+        for number, gain in picks:
+            if not missing:
+                break
+            missing.discard(number)
+            placed.append(number)
+            gains.append(gain)
+
+        def trail(rank: int) -> Trail:
+            told = f"{self.lambda_:g} × relevance {relevance[placed[rank]]:.4f}"
+            if rank:
+                before = alike[placed[rank]][placed[:rank]]
+                first = int(before.argmax())  # of several the first
+                if before[first] > 0:
+                    told += f" − {1 - self.lambda_:g} × {before[first]:.4f}, most like {ids[placed[first]]}"
+            return (*hits.trail(placed[rank]), Step("mmr", "set", gains[rank], told))
+
+        shown = hits.pick(placed)
+        return replace(ranking, hits=Hits(shown.candidates, shown.places, shown.tiers, gains, trail, shown.beside))
 
     def placed(
         self,
@@ -234,11 +256,12 @@ class MMR:
                 np.minimum(gains, row, out=gains)
 
 
-def relevance_of(tiers: NDArray[np.int64], scores: Floats) -> Floats:
+def relevance_of(hits: Hits) -> Floats:
     """Scale scores from the worst to the best; those a reranker gave are on a scale of their own."""
     import numpy as np
 
-    windows = tiers // WINDOW_LIFT
+    scores = np.array(hits.scores, np.float64)
+    windows = np.array(hits.tiers, np.int64) // WINDOW_LIFT
     if not windows.any():
         return _scaled(scores)
     scaled = np.ones(len(scores))
@@ -259,10 +282,11 @@ def _scaled(scores: Floats) -> Floats:
     return shares
 
 
-def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]:
+def _standing_for(hits: Hits, wanted: Collection[MemoryId]) -> set[int]:
     """Return the places of these memories, or of the chunks that represent their files."""
-    shown = {place for place, identity in enumerate(ids_of(hits)) if identity in wanted}
-    return shown | {place for identity, (place, _) in behind_of(hits).items() if identity in wanted}
+    above = {held.id: identity for identity, others in hits.beside.items() for held in others}
+    standing = {above.get(identity, identity) for identity in wanted} | {*wanted}
+    return {number for number, identity in enumerate(hits.ids) if identity in standing}
 
 
 class Pick(NamedTuple):
@@ -270,119 +294,3 @@ class Pick(NamedTuple):
 
     place: int
     gain: float
-
-
-class _Placing:
-    """Incremental MMR placement: only as many hits are placed as are read, which is rarely all of them."""
-
-    def __init__(self, stage: MMR, hits: Sequence[Hit], ids: Sequence[MemoryId], context: Context) -> None:
-        import numpy as np
-
-        self.hits = hits
-        self.tiers = np.array(tiers_of(hits), np.int64)
-        self._stage = stage
-        self.ids = ids
-        self._memories = context.memories
-        self._picks: list[Pick] = []
-        self._alike = likeness_between(ids, context)
-        self._relevance = relevance_of(self.tiers, np.array(scores_of(hits), np.float64))
-
-    def to(self, count: int) -> list[Pick]:
-        """Place up to `count` hits, and return all that are placed.
-
-        A call for more starts over, so that threads that read one answer do not disturb each other.
-        """
-        placed = self._picks
-        if len(placed) < min(count, len(self.ids)):
-            placed = self._picks = self._placed(max(count, _AT_LEAST, 2 * len(placed)), set())
-        return placed
-
-    def until(self, wanted: set[int]) -> list[Pick]:
-        """Place hits as long as one that is wanted is still to come."""
-        self._picks = self._placed(len(self.ids), wanted) if wanted else []
-        return self._picks
-
-    def _placed(self, most: int, wanted: set[int]) -> list[Pick]:
-        """Place as many as these, or until all have their place that are wanted, if some are."""
-        worth = self._stage.lambda_ * self._relevance
-        placed: list[Pick] = []
-        picks = self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
-        for pick in islice(picks, most):
-            placed.append(pick)
-            if wanted and not (wanted := wanted - {pick.place}):
-                break
-        return placed
-
-    @cached_property
-    def _content_keys(self) -> Sequence[ContentKey]:
-        """Return the tie-breaking keys, read in one batch, because ties come in numbers."""
-        return content_keys_of(self._memories, self.ids)
-
-    def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
-        """Return the hits that are placed.
-
-        No gain is above the one before it, and of equals the first by content was placed first: this is the order.
-        """
-        return _Head(self, placed)
-
-    def step(self, placed: Sequence[Pick], index: int) -> Step:
-        """Return the trail step with the gain of the hit at this place."""
-        place, lambda_ = placed[index].place, self._stage.lambda_
-        told = f"{lambda_:g} × relevance {self._relevance[place]:.4f}"
-        if index:
-            before = self._alike[place][[pick.place for pick in placed[:index]]]
-            first = int(before.argmax())  # of several the first
-            if before[first] > 0:
-                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self.ids[placed[first].place]}"
-        return Step("mmr", "set", placed[index].gain, told)
-
-
-class _Head(Stepped):
-    """Placed hits; their ids are read again and again, and computed once."""
-
-    def __init__(self, placing: _Placing, placed: Sequence[Pick]) -> None:
-        places = [pick.place for pick in placed]
-        super().__init__(chosen(placing.hits, places), "mmr", lambda index: placing.step(placed, index))
-        self._ids = [placing.ids[place] for place in places]
-
-    def ids(self) -> list[MemoryId]:
-        """Return the ids without making a hit."""
-        return self._ids
-
-    def behind(self) -> dict[MemoryId, tuple[int, int]]:
-        """Return the memories grouped under the hits; a step adds none."""
-        return self._beside
-
-    @cached_property
-    def _beside(self) -> dict[MemoryId, tuple[int, int]]:
-        return super().behind()
-
-
-class DiverseHits(Hits):
-    """Hits in the order of their gain, each placed lazily when it or a later one is read."""
-
-    def __init__(self, placing: _Placing) -> None:
-        self._placing = placing
-
-    def ids(self) -> list[MemoryId]:
-        """Return the ids without making a hit."""
-        return ids_of(self._whole())
-
-    def tiers(self) -> Sequence[int]:
-        """Return the tiers, whose order does not depend on the placement."""
-        return sorted(self._placing.tiers.tolist(), reverse=True)
-
-    def behind(self) -> dict[MemoryId, tuple[int, int]]:
-        """Return the memories grouped under the hits."""
-        return behind_of(self._whole())
-
-    def hit(self, index: int) -> Hit:
-        """Make one hit."""
-        placed = self._placing.to(index + 1)
-        return self._placing.hits[placed[index].place].after(self._placing.step(placed, index))
-
-    def _whole(self) -> Sequence[Hit]:
-        return self._placing.head(self._placing.to(len(self)))
-
-    def __len__(self) -> int:
-        return len(self._placing.hits)

@@ -5,8 +5,6 @@ Reciprocal rank fusion, convex combination and alpha blend are this one stage wi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain
@@ -16,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import ConfigError
 from ..types.columns import Column, MemoryId, array_of, column_of
 from ..types.query import Run, Signal
-from ..types.results import Context, Held, Hit, Ranking, content_keys_of, origins_of
+from ..types.results import Candidates, Context, Hits, Ranking
 from ..types.trail import Later, Part, Step
 from .normalizers import BatchMax, Columnar, Normaliser, PerSignal, Theoretical
-from .ranking import Lineup
+from .ranking import in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -114,17 +114,14 @@ class Fuse:
         board = Board(columns, self.absent, silent, self.budget(live))
         summed = board.summed()
         scores = board.scores(len(ids)) if summed is None else summed.tolist()
-        memories = context.memories
         why = "; ".join(map(str, context.analysis.boosts))
+        candidates = Candidates.of(context.memories)
+        places = range(len(ids)) if candidates.ids == ids else [candidates.places[identity] for identity in ids]
 
-        def hit(place: int, held: Held) -> Hit:
-            score = scores[place]
-            return Hit(held, 0, score, (Step("fusion", "set", score, why, Later(board.parts, place)),))
+        def trail(number: int) -> tuple[Step, ...]:
+            return (Step("fusion", "set", scores[number], why, Later(board.parts, number)),)
 
-        order, has_ties = _placed(scores) if summed is None else placed_by(summed)
-        if has_ties:
-            order = by_content(order, scores, ids, memories)
-        return Ranking(Lineup(order, ids, scores, origins_of(memories, ids), memories, hit))
+        return Ranking(in_order(Hits(candidates, places, [0] * len(ids), scores, trail)))
 
     def live(self, runs: Sequence[Run]) -> Sequence[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
@@ -323,28 +320,6 @@ def _exact(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray
         some = column_of(values, ids)
         return None if None in some else np.array(some, np.float64)
     return exact
-
-
-def _placed(scores: Sequence[float]) -> tuple[list[int], bool]:
-    """Return the places of scores from the best on, and whether two are equal."""
-    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True), len(set(scores)) < len(scores)
-
-
-def placed_by(scores: NDArray[np.float64]) -> tuple[list[int], bool]:
-    """Return the same of scores in an array."""
-    order = (-scores).argsort(kind="stable")
-    ordered = scores[order]
-    return order.tolist(), bool((ordered[1:] == ordered[:-1]).any())
-
-
-def by_content(
-    order: Sequence[int], scores: Sequence[float], ids: Sequence[MemoryId], memories: Mapping[MemoryId, Held]
-) -> list[int]:
-    """Return places from the best on, those of equal scores by content; of no others is the content read."""
-    held = Counter(scores)
-    tied = [place for place in order if held[scores[place]] > 1]
-    keys = dict(zip(tied, content_keys_of(memories, [ids[place] for place in tied]), strict=True))
-    return sorted(order, key=lambda place: (-scores[place], keys.get(place, ())))
 
 
 def family_of(signal: str) -> str:

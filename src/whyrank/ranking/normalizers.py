@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ConfigError
-from ..types.query import Signal
 from .stages import check_finite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
+
+    from ..types.query import Signal
 
 
 RRF_K = 60.0  # Cormack, Clarke and Büttcher 2009
@@ -149,7 +151,7 @@ class PerSignal(_ByScore):
 class AboveFloor(PerSignal):
     """max(0, cos − c0)/max(best − c0, least · (1 − c0)), c0 being the model's cosine of unrelated texts."""
 
-    least: float = 0.3
+    least: float = 0.1
 
     def __post_init__(self) -> None:
         check_finite(self)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..types.memory import Memory, Notice
-from ..types.query import Run, Signal
 from ..types.results import Context, Hit, Ranking, memory_of
-from ..types.trail import Trail
 from .boosts import Base, Boosts, EntityBoost, Importance, TokenGate, TokenMatch
 from .diversity import MMR
 from .fusion import Fuse, Vote, family_of, share_out
 from .normalizers import K_RANGE, RRF_K, THRESHOLDS, Above, BatchMax, Normaliser, ReciprocalRank
-from .ranking import Stage
 from .recipes import ALPHA, BOOST_WEIGHT, LENGTHS, Recipe
 from .stages import (
     TIERS,
@@ -30,6 +26,13 @@ from .stages import (
     SameLanguage,
     Superseded,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..types.query import Run, Signal
+    from ..types.trail import Trail
+    from .ranking import Stage
 
 CALIBRATED = "calibrated"
 AS_THE_RECIPE_SAYS = "recipe"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import ConfigError
-from ..types.query import Join, Run
-from ..types.results import Context, Ranking, are_open
+from ..types.results import Context, Ranking
 from .boosts import PRESETS, Base, EntityBoost, TokenGate
 from .diversity import MMR
 from .fusion import Fuse, Vote
 from .normalizers import Above, AboveFloor, AgainstMass, BatchMax, Binary, Clamped, MinMax, ReciprocalRank, Saturating
-from .ranking import Stage, held_by
-from .reranking import Rerank
+from .ranking import Stage
 from .stages import (
     Dedup,
     ExactName,
@@ -26,10 +23,16 @@ from .stages import (
     NameFirst,
     NotExpired,
     OpenClawSelection,
+    Rerank,
     SameLanguage,
     Superseded,
     Top,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..types.query import Join, Run
 
 RunName = Literal["keyword", "vector", "name"]
 Lengths = Literal["standard", "strict-length"]
@@ -127,8 +130,6 @@ _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 def guarded(ranking: Ranking, context: Context) -> Ranking:
     """Check scope, replacement and expiry of the hits again, now that their memories are read."""
-    if are_open(held_by(ranking.hits), context.query.where):
-        return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 
 

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ..errors import ConfigError
 from ..formatting import counted, which
-from ..types.columns import MemoryId
 from ..types.expressions import label_of
 from ..types.memory import Memory, Notice
-from ..types.names import NameMatch, NameRelation
-from ..types.results import Context, Fetched, Held, Hit, Ranking, are_open, text_of
+from ..types.results import Context, Held, Hit, Hits, Ranking
 from ..types.trail import Part, Step, part_of
 from .ranking import (
-    Grouped,
-    Joined,
-    Lineup,
-    Stepped,
-    chosen,
-    held_by,
-    ids_of,
+    drop,
+    in_order,
     keep,
-    keep_memories,
-    origins_of,
     renumber,
     rescore,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
     from _typeshed import DataclassInstance
+
+    from ..protocols import Reranker
+    from ..types.columns import MemoryId
+    from ..types.trail import NameMatch, NameRelation
 
 
 def check_finite(part: DataclassInstance) -> None:
@@ -50,30 +46,15 @@ def text_key(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def same_texts(memories: Sequence[Held]) -> list[list[MemoryId]]:
+def same_texts(memories: Sequence[Memory]) -> list[list[MemoryId]]:
     """Return groups of memories with the same text; an empty text equals no other.
 
     Long texts are folded only where they begin alike.
     """
-    openings = [*map(_opening_of, memories)]
-    if len({*openings}) == len(openings):
-        return []
+    openings = [" ".join(memory.text.split(None, _OPENING)[:_OPENING]).casefold() for memory in memories]
     alike = [group for group in _grouped(openings, range(len(memories))) if openings[group[0]]]
-    same = (_grouped([text_key(text_of(memories[place])) for place in group], group) for group in alike)
+    same = (_grouped([text_key(memories[place].text) for place in group], group) for group in alike)
     return [[memories[place].id for place in group] for groups in same for group in groups]
-
-
-def _opening_of(held: Held) -> str:
-    """Return the beginning of a memory's text, cached if its row stays in memory for many queries."""
-    if not isinstance(held, Fetched):
-        return _opening(text_of(held))
-    if held.opening is None:
-        held.opening = _opening(held.text)
-    return held.opening
-
-
-def _opening(text: str) -> str:
-    return " ".join(text.split(None, _OPENING)[:_OPENING]).casefold()
 
 
 def _grouped(keys: Iterable[Hashable], places: Iterable[int]) -> list[list[int]]:
@@ -121,27 +102,27 @@ class NameFirst:
             return ranking
         whole_query_matched = any(match.relation not in _INSIDE for match in context.names.values())
 
-        def step(identity: MemoryId) -> Step | None:
+        def steps(identity: MemoryId) -> Sequence[Step]:
             match = context.names.get(identity)
             if match is None:
-                return None
+                return ()
             if match.relation in TIERS:
-                return _lifted(match)
+                return (_lifted(match),)
             if match.relation in _PARTIAL:
-                return Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}")
-            return None if whole_query_matched else self._in_sentence(match, context)
+                return (Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}"),)
+            return () if whole_query_matched else self._in_sentence(match, context)
 
-        return rescore(ranking, step)
+        return rescore(ranking, steps)
 
     def _partial(self, match: NameMatch) -> float:
         return self.partial_bonus * (_PARTIAL[match.relation] + self.covered_weight * match.covered)
 
-    def _in_sentence(self, match: NameMatch, context: Context) -> Step | None:
+    def _in_sentence(self, match: NameMatch, context: Context) -> Sequence[Step]:
         share = _idf_share(match, context)
         if share < self.min_sentence_share:
-            return None
+            return ()
         why = f"{match.name!r} stands in the question, {share:.2f} of its weight"
-        return Step("name", "add", self.sentence_bonus * share, why)
+        return (Step("name", "add", self.sentence_bonus * share, why),)
 
 
 def _lifted(match: NameMatch, stage: str = "name") -> Step:
@@ -157,10 +138,7 @@ class ExactName:
         """Lift hits whose name is the query, ignoring case, punctuation and accents."""
         exact = {key: match for key, match in context.names.items() if match.relation in ("equal", "accents")}
 
-        def step(identity: MemoryId) -> Step | None:
-            return _lifted(exact[identity], "exact-name") if identity in exact else None
-
-        return rescore(ranking, step) if exact else ranking
+        return rescore(ranking, lambda key: [_lifted(exact[key], "exact-name")] if key in exact else ())
 
 
 def _idf_share(match: NameMatch, context: Context) -> float:
@@ -230,13 +208,13 @@ class SameLanguage:
             return ranking
         asked = context.analysis.shown_language
 
-        def step(identity: MemoryId) -> Step | None:
-            language = context.languages.get(identity)
-            if language is None:
-                return None
-            return Step("language", "scale", 1 - self.weight, f"in {language}, the question in {asked}")
+        def steps(identity: MemoryId) -> Sequence[Step]:
+            if identity not in context.languages:
+                return ()
+            why = f"in {context.languages[identity]}, the question in {asked}"
+            return (Step("language", "scale", 1 - self.weight, why),)
 
-        return rescore(ranking, step)
+        return rescore(ranking, steps)
 
 
 @dataclass(frozen=True)
@@ -334,7 +312,7 @@ class OpenClawSelection:
             stays = self._pardon(hit, holders, none_passes)
             step = Step("openclaw-selection", "note" if stays else "drop", why=stays or self._reason(hit))
             (kept if stays else gone).append(hit.after(step))
-        return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)
+        return Ranking(tuple(kept), Hits.of(ranking.dropped).joined(gone), ranking.notices)
 
     def _pardon(self, hit: Hit, holders: Mapping[str, set[object]], none_passes: bool) -> str | None:
         """Return the reason why a row stays though its score is too low, or None."""
@@ -361,10 +339,10 @@ class OpenClawSelection:
 def _holders(hits: Sequence[Hit]) -> Mapping[str, set[object]]:
     """Return the notes that hold each word of the query."""
     holders: dict[str, set[object]] = {}
-    for hit, origin in zip(hits, origins_of(hits), strict=True):
+    for hit in hits:
         keyword = part_of(hit.trail, "keyword")
         for word in _words(keyword) if keyword else ():
-            holders.setdefault(word, set()).add(origin)
+            holders.setdefault(word, set()).add(hit.held.origin)
     return holders
 
 
@@ -397,13 +375,13 @@ class Dedup:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits with an equal case-folded text; on equal keys the newer, then the keyword's row stays."""
         hits = ranking.hits
-        twins = same_texts(held_by(hits))
+        twins = same_texts([hit.memory for hit in hits])
         if not twins and self.near is None:
             return ranking
         same: dict[MemoryId, MemoryId] = {}
-        places = {identity: place for place, identity in enumerate(ids_of(hits))}
+        by_id = {hit.id: hit for hit in hits}
         for group in twins:
-            best = min((hits[places[identity]] for identity in group), key=_representative).id
+            best = min(map(by_id.__getitem__, group), key=_representative).id
             same.update({identity: best for identity in group if identity != best})
         near = self._near([hit for hit in hits if hit.id not in same], context)
 
@@ -441,10 +419,7 @@ class InScope:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Remove foreign hits unlisted."""
-        where = context.query.where
-        if are_open(held_by(ranking.hits), where):
-            return ranking
-        scopes = where.scopes
+        scopes = context.query.where.scopes
         inside = tuple(hit for hit in ranking.hits if hit.memory.scope in scopes)
         foreign = len(ranking.hits) - len(inside)
         if not foreign:
@@ -460,10 +435,7 @@ class Superseded:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop replaced memories."""
-        where = context.query.where
-        if are_open(held_by(ranking.hits), where):
-            return ranking
-        return keep_memories(ranking, "superseded", where.replaced)
+        return keep(ranking, "superseded", lambda hit: context.query.where.replaced(hit.memory))
 
 
 @dataclass(frozen=True)
@@ -472,10 +444,7 @@ class NotExpired:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop memories that have expired, are not valid, or were not stored yet."""
-        where = context.query.where
-        if are_open(held_by(ranking.hits), where):
-            return ranking
-        return keep_memories(ranking, "expiry", where.untimely)
+        return keep(ranking, "expiry", lambda hit: context.query.where.untimely(hit.memory))
 
 
 @dataclass(frozen=True)
@@ -490,38 +459,24 @@ class GroupBySource:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Keep the best chunks of each file."""
-        hits = ranking.hits
-        if isinstance(hits, Lineup) and hits.has_distinct_origins():
+        hits = Hits.of(ranking.hits)
+        origins = [hits.candidates.origins[place] for place in hits.places]
+        if len({*origins}) == len(origins):
             return ranking
-        origins = origins_of(hits)
-        if len(set(origins)) == len(origins):
-            return ranking
-        ids = ids_of(hits)
-        shown, hidden = self._split(origins)
-        beside: dict[int, list[int]] = {}
-        for index, best in hidden:
-            beside.setdefault(best, []).append(index)
-
-        def step(index: int) -> Step:
-            first = ids[shown[hidden[index][1]]]
-            return Step("group", "drop", why=f"same file as {first}, which is better placed")
-
-        gone = Stepped(chosen(hits, [index for index, _ in hidden]), "group", step)
-        return Ranking(Grouped(hits, shown, beside), Joined(ranking.dropped, gone), ranking.notices)
-
-    def _split(self, origins: Sequence[object]) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the indices of the shown hits, and those hidden with the shown ones they are under."""
-        shown: list[int] = []
-        hidden: list[tuple[int, int]] = []
-        places: dict[object, list[int]] = {}
-        for index, origin in enumerate(origins):
-            taken = places.setdefault(origin, [])
+        ids, shown = hits.ids, dict[object, list[int]]()
+        beside: dict[MemoryId, tuple[Held, ...]] = {**hits.beside}
+        behind: dict[int, MemoryId] = {}  # the shown hit that each hidden one stands under
+        for number, origin in enumerate(origins):
+            taken = shown.setdefault(origin, [])
             if len(taken) < self.max_per_file:
-                taken.append(len(shown))
-                shown.append(index)
+                taken.append(number)
             else:
-                hidden.append((index, taken[0]))
-        return shown, hidden
+                first = behind[number] = ids[taken[0]]
+                beside[first] = (*beside.get(first, ()), hits.candidates.at(hits.places[number]))
+        grouped = replace(ranking, hits=hits.grouped(beside))
+        return drop(
+            grouped, "group", lambda number: f"same file as {behind[number]}, which is better placed", [*behind]
+        )
 
 
 @dataclass(frozen=True)
@@ -533,20 +488,65 @@ class Top:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the page; the trails of hits beyond it keep their rank in the reason."""
-        hits, end = ranking.hits, self.offset + self.limit
-        before, behind = range(min(self.offset, len(hits))), range(min(end, len(hits)), len(hits))
-        beyond: Sequence[int] = [*before, *behind] if before else behind
-
-        def step(index: int) -> Step:
-            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {self._asked()}")
-
-        page = range(len(hits))[self.offset : end]
-        shown = chosen(hits, page) if isinstance(hits, Lineup) else tuple(hits[index] for index in page)
-        others = Stepped(chosen(hits, beyond), "top", step)
-        return Ranking(shown, Joined(ranking.dropped, others), ranking.notices)
+        page, asked = range(self.offset, self.offset + self.limit), self._asked()
+        beyond = [number for number in range(len(ranking.hits)) if number not in page]
+        return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {asked}", beyond)
 
     def _asked(self) -> str:
         first, last = self.offset + 1, self.offset + self.limit
         if last < first:
             return "no results were asked for"
         return f"results {first} to {last} were asked for" if first < last else f"result {first} was asked for"
+
+
+WINDOW = 50  # memories; a small cross-encoder reads so many in about half a second of CPU
+DEADLINE_MS = 1_000.0
+MAX_DEADLINE_MS = 86_400_000.0  # a day
+
+
+@dataclass(frozen=True)
+class Rerank:
+    """Order of the `top` first hits by a reranker's scores; names stay first, the window above the rest.
+
+    The reranker runs before ranking, and its scores are in the context. Without them (it was late, it failed) the order
+    stays as it is.
+    """
+
+    reranker: Reranker | None = None
+    top: int = WINDOW
+    deadline_ms: float = DEADLINE_MS
+
+    def __post_init__(self) -> None:
+        if self.top < 1 or not 0 < self.deadline_ms <= MAX_DEADLINE_MS:
+            raise ConfigError(
+                f"rerank: top {self.top}, deadline {self.deadline_ms} ms",
+                "give 1 or more, and a deadline of at most a day",
+            )
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Set the score of reranked hits to the reranker's, and lift them above the others."""
+        opinions = context.opinions
+        if not opinions:
+            return ranking
+        read = [hit.id for hit in ranking.hits if hit.id in opinions]
+        scores = _falling(sorted(read, key=lambda key: -opinions[key]), opinions)
+        places = {key: place for place, key in enumerate(scores, 1)}
+
+        def opined(hit: Hit) -> Hit:
+            if hit.id not in scores:
+                return hit
+            told = f"{places[hit.id]} of {len(places)} by {self.reranker!r}"
+            return hit.after(Step("rerank", "set", scores[hit.id], told)).after(
+                Step("rerank", "lift", WINDOW_LIFT, "what was read stands above what was not")
+            )
+
+        return Ranking(in_order([*map(opined, ranking.hits)]), ranking.dropped, ranking.notices)
+
+
+def _falling(ordered: Sequence[MemoryId], opinions: Mapping[MemoryId, float]) -> dict[MemoryId, float]:
+    """Return the scores, ties separated by the least float step: hits of equal score keep their order."""
+    scores: dict[MemoryId, float] = {}
+    above = math.inf
+    for identity in ordered:
+        above = scores[identity] = min(opinions[identity], math.nextafter(above, -math.inf))
+    return scores

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from importlib.resources import files
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
@@ -14,16 +17,47 @@ from ..analysis.normalize import UNSPACED
 from ..analysis.tokenizer import all_tokens
 from ..errors import ConfigError, ProviderError, WhyrankError
 from ..formatting import counted
-from ..protocols import Embedder, Store
 from ..ranking.recipes import recipe_named
-from ..types.columns import column_of
-from ..types.memory import Memory
+from ..types.columns import column_of, unit_row
 from ..types.query import Query, Where
-from ..types.vectors import unit_row
-from .calibration import MIN_MEMORIES, Calibration, Cutoffs
-from .calibration_questions import off_topic
-from .confidence import coverage_counts
+from .confidence import MIN_MEMORIES, Calibration, Cutoffs, coverage_counts
 from .retrieval import Stopwatch, retrieve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..protocols import Embedder, Store
+    from ..types.memory import Memory
+
+FALLBACK = "en"
+QUESTIONS: Mapping[str, Sequence[str]] = json.loads(
+    (files(__package__) / "calibration_questions.json").read_text(encoding="utf-8")
+)
+
+
+def off_topic(languages: Iterable[str], count: int) -> list[str]:
+    """Return up to `count` questions, distributed over the languages as often as they are named.
+
+    A language without questions gets the English ones: their words occur in no text of another script, which is as
+    off-topic as a question can be.
+    """
+    spoken = [language if language in QUESTIONS else FALLBACK for language in languages] or [FALLBACK]
+    hands = {language: iter(QUESTIONS[language]) for language in dict.fromkeys(spoken)}
+    turns = islice(cycle(_mixed(spoken)), count * len(hands))
+    dealt = (next(hands[language], None) for language in turns)
+    return [question for question in dealt if question is not None][:count]
+
+
+def _mixed(spoken: Sequence[str]) -> list[str]:
+    """Order the languages so that every stretch holds them in about the same proportion."""
+    sizes = Counter(spoken)
+    seen: Counter[str] = Counter()
+    places = []
+    for language in spoken:
+        places.append((seen[language] / sizes[language], language))
+        seen[language] += 1
+    return [language for _, language in sorted(places)]
+
 
 WORDS_OF_EACH = 3  # a question has about six content words
 _SEED = 1

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from itertools import chain, repeat
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocols import Embedder, Thresholds
-from ..ranking.ranking import Lineup, dropped_by, said_of, top_tier
+from ..formatting import counted, which
+from ..protocols import Embedder, Store, Thresholds
+from ..ranking.ranking import split_dropped
 from ..ranking.stages import EXACT_TIER, name_tier
-from ..types.columns import Column, MemoryId
+from ..types.columns import MemoryId
 from ..types.expressions import label_of
-from ..types.names import Unheld
-from ..types.query import Analysis, Signal, Verdict
-from ..types.results import Context, Hit, Ranking
-from ..types.trail import Later, Step
-from .calibration import Calibration
+from ..types.memory import GLOBAL, Notice, Scope
+from ..types.results import Context, Hits, Ranking
+from ..types.trail import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..types.query import Analysis, Verdict
+    from ..types.trail import Unheld
 
 MOST_COVERAGE_COUNTS = 2.0  # times the cosine, in a question of very many words
 WORDS_AT_HALF = 2  # with so many it counts half of that, which is as much as the cosine
@@ -87,8 +92,6 @@ CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant
 SURE = "min-confidence"  # the stage that drops hits which are not confident enough
 # Another page, another chunk of a file, no budget left, not confident enough for this caller.
 _STILL_ANSWERS = frozenset({"top", "group", "budget", SURE})
-_SILENCE: Mapping[MemoryId, float] = {}  # of a signal that was not queried
-_hit: Callable[[Iterable[object]], Hit] = partial(tuple.__new__, Hit)  # of all its fields, at once
 
 
 class Judgement(NamedTuple):
@@ -117,54 +120,38 @@ def judged(
 ) -> Judgement:
     """Give every hit its confidence, and the answer its verdict."""
     # Hits dropped by these stages answer the query all the same, so that the verdict does not depend on the page.
-    answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
+    answering = (Hits.of(ranking.hits), split_dropped(ranking.dropped, _STILL_ANSWERS))
     # A model that cannot read the script gives all texts similar vectors: its cosines are no evidence.
     is_blind = embedder is not None and embedder.weight(context.analysis.language) == 0
-    cosines, coverages = _said(context.signals, with_vectors=not is_blind)
-    said, covered = _said_by(answering, cosines, coverages)
+    vectors, words = context.signals.get("vector"), context.signals.get("keyword")
+    cosines = vectors.values if vectors is not None and not is_blind else {}
+    coverages = words.coverage if words is not None else {}
+    said = [both for hits in answering for both in zip(hits.column(cosines), hits.column(coverages), strict=True)]
     # Without any vector score (no embedder, a failed one, a recipe of words), coverage is the only evidence.
-    spoke = said.count(None) < len(said)
+    spoke = any(cosine is not None for cosine, _ in said)
     thresholds = _thresholds(embedder if spoke else None, calibration)
-    vectors = context.signals.get("vector")
     weighing = Weighing.of(context, thresholds.weak, (vectors.floor or 0.0) if vectors is not None and spoke else 0.0)
     curve = _curve(thresholds, weighing.told(spoke), weighing.least)
-    shown = zip(said_of(ranking.hits, cosines), said_of(ranking.hits, coverages), strict=True)
-    evident = weighing.evidence(shown)
-    rescaled = {} if beside is None else _rescaled(beside, thresholds)
-    hits = _Judged(ranking.hits, evident, curve, rescaled, beside.name if beside is not None else "").hits()
-    tier = name_tier(max(map(top_tier, answering)))
+    own = evident = weighing.evidence(said)
+    if beside is not None:
+        rescaled = _rescaled(beside, thresholds)
+        every = (identity for hits in answering for identity in hits.ids)
+        evident = [max(one, rescaled.get(identity, 0.0)) for one, identity in zip(own, every, strict=True)]
+    shown = []
+    for hit, alone, found in zip(ranking.hits, own, evident, strict=False):  # the shown hits come first
+        note = curve.note(found, hit.tier, beside.name if beside is not None and found > alone else "")
+        shown.append(hit._replace(trail=(*hit.trail, note), confidence=note.value))
     # The verdict is that of the best hit, so that it cannot contradict the confidences of the hits.
-    known = (rescaled[hit.id] for hits in answering for hit in hits if hit.id in rescaled) if rescaled else ()
-    found = max((*weighing.evidence(zip(said, covered, strict=True)), *known), default=0.0)
-    verdict = _verdict(tier, found, thresholds) if any(map(len, answering)) else "nothing"
-    return Judgement(Ranking(hits, ranking.dropped, ranking.notices), verdict, found, weighing)
+    best = max(evident, default=0.0)
+    tier = name_tier(max((tier for hits in answering for tier in hits.tiers), default=0))
+    verdict = _verdict(tier, best, thresholds) if said else "nothing"
+    return Judgement(replace(ranking, hits=tuple(shown)), verdict, best, weighing)
 
 
 def _rescaled(beside: Beside, thresholds: Thresholds) -> dict[MemoryId, float]:
     """Map cosines to the evidence that has the same confidence under these thresholds."""
     curve = _curve(beside.thresholds, "", 0.0)
     return {identity: curve.rescaled(thresholds, max(0.0, cosine)) for identity, cosine in beside.cosines.items()}
-
-
-def _said(
-    signals: Mapping[str, Signal], *, with_vectors: bool
-) -> tuple[Mapping[MemoryId, float], Mapping[MemoryId, float]]:
-    """Return the cosines and the coverages there are."""
-    vectors, words = signals.get("vector") if with_vectors else None, signals.get("keyword")
-    return vectors.values if vectors else _SILENCE, words.coverage if words else _SILENCE
-
-
-def _said_by(
-    answering: Sequence[Sequence[Hit]], *signals: Mapping[MemoryId, float]
-) -> Iterator[Sequence[float | None]]:
-    """Yield the values of each signal for all hits in one order; whole columns if all candidates answer."""
-    columns = [values for values in signals if isinstance(values, Column)]
-    count = sum(map(len, answering))
-    if len(columns) == len(signals) and all(one.ids == columns[0].ids and len(one.ids) == count for one in columns):
-        yield from (column.numbers for column in columns)
-        return
-    for values in signals:
-        yield [*chain.from_iterable(said_of(hits, values) for hits in answering)]
 
 
 def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> Thresholds:
@@ -174,37 +161,6 @@ def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> T
     if calibration is None or calibration.both is None:
         return speaking.thresholds
     return calibration.both.thresholds
-
-
-class _Judged:
-    """Hits with their evidence; trail notes are written lazily, when a trail is read."""
-
-    def __init__(
-        self, hits: Sequence[Hit], own: Sequence[float], curve: _Curve, rescaled: Mapping[MemoryId, float], added: str
-    ) -> None:
-        self._hits = hits
-        self._own = own
-        self._evident = own
-        if rescaled:
-            self._evident = [max(one, rescaled.get(hit.id, 0.0)) for one, hit in zip(own, hits, strict=True)]
-        self._curve = curve
-        self._added = added
-
-    def hits(self) -> tuple[Hit, ...]:
-        """Return the hits with their confidence."""
-        hits, trail, confidence = self._hits, self._trail, self._curve.confidence
-        if isinstance(hits, Lineup):  # straight from fusion: no tier, and nothing beside
-            trails, certain = map(Later, repeat(trail), range(len(hits))), self._curve.read_off(self._evident)
-            return tuple(map(_hit, zip(hits.held(), repeat(0), hits.scores(), trails, repeat(()), certain)))
-        return tuple(
-            Hit(hit.held, hit.tier, hit.score, Later(trail, place), hit.beside, confidence(found, hit.tier))
-            for place, (hit, found) in enumerate(zip(hits, self._evident, strict=True))
-        )
-
-    def _trail(self, place: int) -> tuple[Step, ...]:
-        hit = self._hits[place]
-        evident = self._evident[place]
-        return (*hit.trail, self._curve.note(evident, hit.tier, self._added if evident > self._own[place] else ""))
 
 
 class _Curve:
@@ -224,12 +180,8 @@ class _Curve:
         own = name_tier(tier) if tier else 0
         if own >= EXACT_TIER:
             return 1.0
-        [curve] = self.read_off([found])
+        curve = self._at(found)
         return max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
-
-    def read_off(self, found: Sequence[float]) -> list[float]:
-        """Return the confidence of each of some hits without a tier."""
-        return [self._at(one) for one in found]
 
     def _at(self, found: float) -> float:
         if found >= self._found:
@@ -272,3 +224,161 @@ def _verdict(tier: int, found: float, thresholds: Thresholds) -> Verdict:
     if found >= thresholds.found or tier >= EXACT_TIER:
         return "found"
     return "weak" if found >= thresholds.weak or tier else "nothing"
+
+
+MIN_MEMORIES = 20  # with fewer, the scores of chance matches are not representative
+GROWTH_BEFORE_REFRESH = 2.0
+_FORMAT = 3  # raised whenever evidence is summed in another way: measurements in an old format are not comparable
+_KIND = "calibration"
+_ALWAYS = ("coverage", "words")  # bars that every calibration has
+_PREFIX = json.dumps([_KIND])[:-1]  # how the names of their notes begin
+
+
+class Cutoffs(NamedTuple):
+    """Thresholds of one kind of evidence, with the shares of own questions kept and foreign ones rejected."""
+
+    weak: float
+    found: float
+    kept: float
+    rejected: float
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the two thresholds."""
+        return Thresholds(self.weak, self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Thresholds measured for some visible scopes and one embedding space; no cosine bar without vectors.
+
+    The bars for cosine and coverage alone decide which hits may be dropped. Verdicts use `words`, the evidence of words
+    alone, and `both`, that of words and vectors. `floor` is the cosine of unrelated texts, where the embedder declares
+    none.
+    """
+
+    space: str
+    scopes: tuple[str, ...]
+    memories: int
+    made: float
+    own: int
+    foreign: int
+    languages: tuple[str, ...]
+    coverage: Cutoffs
+    words: Cutoffs
+    cosine: Cutoffs | None = None
+    both: Cutoffs | None = None
+    floor: float | None = None
+
+    def is_outgrown(self, memories: int) -> bool:
+        """Return whether the number of memories has changed so much that the store needs a new calibration."""
+        return not self.memories / GROWTH_BEFORE_REFRESH < memories < self.memories * GROWTH_BEFORE_REFRESH
+
+    @property
+    def least(self) -> dict[str, float]:
+        """Return the minimum value at which each signal alone counts as evidence, by signal name."""
+        bars = {"vector": self.cosine, "keyword": self.coverage}
+        return {signal: bar.weak for signal, bar in bars.items() if bar is not None}
+
+
+def keep_calibration(store: Store, made: Calibration) -> None:
+    """Write a calibration down, in place of the one before."""
+    store.put_note(_name(made.space, made.scopes), json.dumps({**asdict(made), "format": _FORMAT}))
+
+
+def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
+    """Return the calibration of the visible scopes, or of most of them: a few more memories change little."""
+    for place, name in enumerate(_names_for(space, scopes)):
+        text = store.note(name)
+        found = _read(text) if text is not None else None
+        if found is not None and (not place or not found.is_outgrown(memories)):
+            return found
+    return None
+
+
+def calibrations_in(store: Store, space: str) -> list[Calibration]:
+    """Return all calibrations of a space, by their scopes."""
+    read = (_read(text) for text in store.notes(_PREFIX).values())
+    return sorted((c for c in read if c is not None and c.space == space), key=lambda c: c.scopes)
+
+
+def notes_about(store: Store, scope: Scope) -> list[str]:
+    """Return the names of the notes that were taken over memories of a scope, by whatever version."""
+    return [name for name in store.notes(_PREFIX) if str(scope) in _scopes_of(name)]
+
+
+def calibrated_owners(store: Store) -> list[Scope]:
+    """Return the scopes calibrated in any space, by any version, and the global scope."""
+    named = {Scope.parse(scope) for name in store.notes(_PREFIX) for scope in _scopes_of(name)}
+    return sorted({GLOBAL, *named})
+
+
+def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
+    """Return whether these scopes have enough memories and no calibration, or an outgrown one."""
+    memories = store.statistics((), scopes).total
+    known = calibration_for(store, space, scopes, memories)
+    return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
+
+
+def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notice, ...]:
+    """Return notices about default thresholds or an outdated calibration."""
+    if calibration is None and memories < MIN_MEMORIES:
+        held = counted(memories, "memory is", "memories are")
+        text = f"confidence rests on default thresholds: {held} too few to calibrate by"
+        return (Notice("few-memories", text),)
+    if calibration is None:
+        text = "confidence rests on default thresholds; `whyrank calibrate` fits them to these memories"
+        return (Notice("uncalibrated", text),)
+    if calibration.is_outgrown(memories):
+        then = counted(calibration.memories, "memory", "memories")
+        now = f"now there {which(memories, 'is', 'are')} {memories}"
+        text = f"calibrated over {then}, {now}; `whyrank calibrate` renews it"
+        return (Notice("calibration-old", text),)
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _names_for(space: str, scopes: frozenset[Scope]) -> tuple[str, ...]:
+    """Return the note names for these scopes, for them without sessions, and for the global scope."""
+    lasting = frozenset(scope for scope in scopes if scope.kind != "session")
+    parts = dict.fromkeys((scopes, lasting, frozenset({GLOBAL})))
+    return tuple([_name(space, sorted(map(str, part))) for part in parts])
+
+
+def _name(space: str, scopes: Sequence[str]) -> str:
+    return json.dumps([_KIND, space, list(scopes)])
+
+
+def _scopes_of(name: str) -> list[str]:
+    """Parse the scopes in the name of a note; a name in another format has none."""
+    try:
+        _, _, scopes = json.loads(name)
+        return [str(scope) for scope in scopes]
+    except (ValueError, TypeError):
+        return []
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Calibration | None:
+    """Parse a calibration; None if another version wrote it in another format."""
+    try:
+        data = json.loads(text)
+        if data.pop("format") != _FORMAT:
+            return None
+        for name in ("coverage", "words", "cosine", "both"):
+            data[name] = _bar(data[name]) if data[name] is not None or name in _ALWAYS else None
+        if not isinstance(data["memories"], int) or not math.isfinite(data["made"]):
+            return None
+        if data["floor"] is not None and not -1.0 <= data["floor"] < 1.0:
+            return None
+        return Calibration(**{**data, "scopes": tuple(data["scopes"]), "languages": tuple(data["languages"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _bar(stored: list[float]) -> Cutoffs:
+    """Parse thresholds; values that no measurement produces mean a damaged note."""
+    bar = Cutoffs(*stored)
+    if not all(map(math.isfinite, bar)) or not 0.0 < bar.weak < bar.found:
+        raise ValueError("thresholds that make no sense")
+    return bar

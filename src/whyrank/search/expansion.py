@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.caches import ByteBoundedCache
 from ..analysis.normalize import clean
@@ -14,12 +13,15 @@ from ..analysis.query import analyse, long_terms
 from ..errors import ProviderGarbage
 from ..protocols import Completion, Embedder, Llm, Message, Store, Vector
 from ..ranking.fusion import family_of
-from ..ranking.recipes import Plan
-from ..types.deadline import Deadline, call_within
+from ..types.columns import unit_rows
 from ..types.memory import Notice
-from ..types.query import Analysis, Expansion, ExpansionMode, Query, Run, Signal
-from ..types.results import Context
-from ..types.vectors import unit_rows
+from ..types.query import Analysis, Deadline, Expansion, ExpansionMode, Query, Run, Signal, call_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..ranking.recipes import Plan
+    from ..types.results import Context
 
 MOST_FURTHER_RUNS = 4
 QUESTIONS_SHARE = 0.5  # share of its vote that the query keeps beside other wordings

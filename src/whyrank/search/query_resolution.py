@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from string import ascii_lowercase
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..analysis.accents import by_plain_spelling, may_hold_umlauts, typed_as, typed_beginning
 from ..analysis.document import searchable_text
-from ..analysis.names import plainly
+from ..analysis.language import (
+    STOP_WORDS,
+    by_plain_spelling,
+    foreign_spellings,
+    foreign_stems_beginning,
+    may_hold_umlauts,
+    stems,
+    typed_as,
+    typed_beginning,
+)
+from ..analysis.names import is_code, match_name, name_key, name_words, names_of, plainly
 from ..analysis.normalize import fold
-from ..analysis.query import analyse, long_terms
-from ..analysis.query_parser import asked_for, other_terms
-from ..analysis.query_terms import MAX_READINGS, MEMORY_FIELDS, MOST_JOINED, is_said
-from ..analysis.stemming import foreign_spellings, foreign_stems_beginning, stems
-from ..analysis.stopwords import STOP_WORDS
-from ..analysis.tokenizer import foreign_stems, german_stems, words_meaning
-from ..protocols import Store
-from ..types.columns import Candidate, MemoryId
+from ..analysis.query import (
+    MAX_READINGS,
+    MEMORY_FIELDS,
+    MOST_JOINED,
+    Code,
+    analyse,
+    asked_for,
+    codes_in,
+    is_said,
+    long_terms,
+    other_terms,
+)
+from ..analysis.tokenizer import foreign_stems, german_stems, tokens_of, words_meaning
+from ..types.columns import Candidate, Column, MemoryId, column_of
 from ..types.expressions import (
+    All,
     Begins,
     Expression,
     Holds,
@@ -37,7 +54,16 @@ from ..types.expressions import (
     wanted,
 )
 from ..types.memory import Memory, Notice, Scope
-from ..types.query import Analysis, Query, Run, Where
+from ..types.query import Analysis, Query, Run, Statistics, Where
+from ..types.trail import NameMatch, Unheld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..protocols import Store
+    from ..ranking.boosts import EntityBoost
+    from ..types.query import Analysis, Signal, Statistics
+    from ..types.trail import NameProbe, TermBoost
 
 _MOST_WHOLES = 16  # that begin with the same words, the most frequent
 
@@ -385,3 +411,206 @@ def _written_words(stem: str, words: Sequence[str], store: Store, scopes: frozen
 
 def _did_you_mean(typed: str, meant: str) -> Notice:
     return Notice("did-you-mean", f"no memory holds {typed!r}; did you mean {meant!r}? That was looked for too")
+
+
+ASKED_MEMORIES = 100  # whose names and entities are read
+_NAMED = frozenset({"equal", "same words", "in a sentence"})
+
+
+def with_boosts(
+    analysis: Analysis, boost: EntityBoost, statistics: Statistics, store: Store, query: Query, language: str
+) -> Analysis:
+    """Return the analysis with boosts for terms of entities: written as a name, or known to the store.
+
+    The weight of an entity is the number of times the query names it.
+    """
+    known = _known_entities(analysis, store, query)
+    entities = tuple({name_key(entity): entity for entity in (*known, *analysis.entities)}.values())
+    best: dict[str, TermBoost] = {}
+    for entity in entities:
+        weight = max(1, mentions(entity, analysis.probe))  # its words may occur in another order
+        for term in _terms_of(entity, analysis, language):
+            found = boost.boost(entity, weight, term, statistics)
+            if term not in best or found.repeats > best[term].repeats:
+                best[term] = found
+    return replace(analysis, boosts=tuple(best.values())) if best else analysis
+
+
+def _known_entities(analysis: Analysis, store: Store, query: Query) -> list[str]:
+    """Return the names and entities of memories that the query names, whatever else it filters by.
+
+    Only the scopes and the time restrict the memories read: a filter must not change the weight of a term.
+    """
+    where = Where(query.where.scopes, include_superseded=True, now=query.where.now)
+    named = store.named(analysis.probe, where, ASKED_MEMORIES).ids if analysis.probe.key else []
+    worded = store.keyword(analysis.terms, where, ASKED_MEMORIES).ids
+    memories = store.fetch(dict.fromkeys((*named, *worded)), query.where.scopes).memories
+    probe = analysis.probe
+    found = {entity for memory in memories.values() for entity in memory.entities if mentions(entity, probe)}
+    matches = (match_name(probe, names_of(memories[identity])) for identity in named if identity in memories)
+    found |= {match.name for match in matches if match is not None and match.relation in _NAMED}
+    return sorted(found)
+
+
+def mentions(entity: str, probe: NameProbe) -> int:
+    """Count the occurrences of an entity's words, as a sequence, in the query."""
+    words, spoken = name_words(entity), probe.words
+    places = range(len(spoken) - len(words) + 1) if words else range(0)
+    return sum(spoken[place : place + len(words)] == words for place in places)
+
+
+def _terms_of(entity: str, analysis: Analysis, language: str) -> list[str]:
+    """Return the terms of the query that belong to an entity."""
+    asked = {label_of(term): term for term in analysis.terms}
+    return [asked[token] for token in dict.fromkeys(tokens_of(entity, language)) if token in asked]
+
+
+FEW_HOLDERS = 3  # so many may hold a code in any store, …
+SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
+LOOKED_AT = 8  # memories whose texts are read to check whether they hold a code; a code in more identifies none of them
+LEAST_SHARE = 0.5  # of a query that a code must be, so that the memories that hold it rank above all others
+_MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
+
+
+class Held(NamedTuple):
+    """Code of a query: its text, its term, its share of the query, and the memories that hold it."""
+
+    text: str
+    term: str
+    share: float
+    alone: float  # the same, counted as one thing without its parts
+    frequency: int  # of the term
+    holders: tuple[MemoryId, ...]  # if they are few
+    is_missing: bool  # no visible memory holds it, nor all of its parts
+    total: int
+
+    @property
+    def is_rare(self) -> bool:
+        """Return whether so few memories hold the code that they must be meant."""
+        return 0 < max(self.frequency, len(self.holders)) <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * self.total)
+
+    @property
+    def is_meant(self) -> bool:
+        """Return whether the query is about the code, so that the memories that hold it are the answer."""
+        return 0 < len(self.holders) <= FEW_HOLDERS and self.share >= LEAST_SHARE
+
+
+def codes_asked(
+    analysis: Analysis, statistics: Statistics, store: Store, where: Where, language: str
+) -> tuple[Held, ...]:
+    """Return the codes of a query with the visible memories that hold them."""
+    codes = codes_in(analysis.text, language) if where.matching is None else ()
+    if not codes:
+        return ()
+    frequency = store.statistics([code.term for code in codes], where.scopes).frequency
+    whole = statistics.mass(analysis.terms)
+    found = []
+    for code in codes:
+        own = statistics.mass(term for term in analysis.terms if term in code.tokens or label_of(term) in code.tokens)
+        one = statistics.idf(label_of(code.term)) if own else 0.0
+        share, alone = (own / whole, one / (whole - own + one)) if own else (0.0, 0.0)
+        near = _who_may_hold(code, store, where)
+        holders = _who_says(code, near, store, where)
+        # Where more memories match than were read, one of the unread may hold the code.
+        is_missing = code.stands_alone and not holders and len(near) <= (0 if code.is_told_whole else LOOKED_AT)
+        found.append(
+            Held(code.text, code.term, share, alone, frequency[code.term], holders, is_missing, statistics.total)
+        )
+    return tuple(found)
+
+
+def _who_may_hold(code: Code, store: Store, where: Where) -> Sequence[MemoryId]:
+    """Return some memories that hold a code or all parts of it."""
+    runs = (store.keyword(terms, where, LOOKED_AT + 1, "and") for terms in code.ways if any(terms))
+    return [*dict.fromkeys(identity for run in runs for identity in run.ids)]
+
+
+def _who_says(code: Code, ids: Sequence[MemoryId], store: Store, where: Where) -> tuple[MemoryId, ...]:
+    """Return the memories whose text holds a code; none if there are more than a few."""
+    read = store.fetch(ids, where.scopes).memories
+    said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(read[one])))
+    return said if len(said) <= LOOKED_AT else ()
+
+
+def otherwise_written(analysis: Analysis, statistics: Statistics, codes: Sequence[Held]) -> tuple[Analysis, Statistics]:
+    """Replace the terms of codes with those of their split spelling (`E 47`), if no text joins them."""
+    known = {label_of(code.term): code for code in codes if code.frequency and code.holders}
+    apart = {term: known[term].term for term in analysis.terms if term in known and not statistics.frequency[term]}
+    if not apart:
+        return analysis, statistics
+    frequency = {**statistics.frequency, **{known[term].term: known[term].frequency for term in apart}}
+    terms = tuple(apart.get(term, term) for term in analysis.terms)
+    return replace(analysis, terms=terms), replace(statistics, frequency=frequency)
+
+
+def unheld(codes: Sequence[Held]) -> Unheld | None:
+    """Return the codes that no memory holds, if there are any, and their share of the query."""
+    missing = [code for code in codes if code.is_missing]
+    return (
+        Unheld(tuple(code.text for code in missing), min(1.0, sum(code.alone for code in missing))) if missing else None
+    )
+
+
+def with_holders(runs: Sequence[Run], codes: Sequence[Held]) -> tuple[Run, ...]:
+    """Add the holders of rare codes to the name run: shorter texts with parts of one may fill other pools."""
+    return also_proposed(runs, [identity for code in codes for identity in code.holders[:FEW_HOLDERS]])
+
+
+def holders_of(codes: Sequence[Held], ids: Iterable[MemoryId]) -> Mapping[MemoryId, list[Held]]:
+    """Return the rare codes that each of some memories holds."""
+    known, held = {*ids}, dict[MemoryId, list[Held]]()
+    for code in codes:
+        for identity in code.holders if code.is_rare else ():
+            if identity in known:
+                held.setdefault(identity, []).append(code)
+    return held
+
+
+def with_code_matches(
+    names: Mapping[MemoryId, NameMatch], held: Mapping[MemoryId, list[Held]]
+) -> dict[MemoryId, NameMatch]:
+    """Return the name matches, with code matches for memories that have no better name."""
+    matches = dict(names)
+    for identity, codes in held.items():
+        few = [code for code in codes if code.is_meant]
+        known = names.get(identity)
+        if few and (known is None or known.relation not in _NAME_RELATIONS):
+            said = ", ".join(code.text for code in few)
+            matches[identity] = NameMatch("code", said, min(len(few), _MOST_COUNTED))
+    return matches
+
+
+_NAME_RELATIONS = frozenset({"equal", "accents", "same words", "one edit", "two edits"})
+
+
+def with_codes(
+    signals: Iterable[Signal],
+    analysis: Analysis,
+    statistics: Statistics,
+    held: Mapping[MemoryId, list[Held]],
+    store: Store,
+    where: Where,
+) -> list[Signal]:
+    """Return signals in which words cover as much of a question as the rare codes are that a memory holds."""
+    shares = {identity: min(1.0, sum(code.share for code in codes)) for identity, codes in held.items()}
+    whole: Expression | None = None
+    if where.matching is None and is_code(analysis.text) and _is_rare(analysis.terms, statistics):
+        whole = All(tuple(Holds(term, term) for term in analysis.terms))
+    if not shares and whole is None:
+        return [*signals]
+    return [_covered(signal, shares, whole, store, where) if signal.name == "keyword" else signal for signal in signals]
+
+
+def _is_rare(terms: Iterable[str], statistics: Statistics) -> bool:
+    held = min((statistics.frequency.get(term, 0) for term in terms), default=0)
+    return 0 < held <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * statistics.total)
+
+
+def _covered(
+    signal: Signal, shares: Mapping[MemoryId, float], whole: Expression | None, store: Store, where: Where
+) -> Signal:
+    ids = [*signal.values]
+    holders = store.passing(ids, replace(where, matching=whole)) if whole is not None else ()
+    known = zip(ids, column_of(signal.coverage, ids), strict=True)
+    coverage = [1.0 if key in holders else max(covered or 0.0, shares.get(key, 0.0)) for key, covered in known]
+    return replace(signal, coverage=Column(ids, coverage))

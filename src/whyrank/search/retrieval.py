@@ -2,37 +2,248 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TypeVar
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..analysis.accents import may_hold_umlauts
-from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, names_of
+from ..analysis.document import embedded_text
+from ..analysis.language import LANGUAGES, LATIN_LANGUAGES, marks_but_of, may_hold_umlauts
+from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, name_words, names_of
 from ..analysis.query import terms_of
 from ..analysis.tokenizer import foreign_stems, german_stems, parts_of_wholes, tokens_of
 from ..errors import ProviderTimeout, StoreTimeout
 from ..formatting import counted, which
-from ..protocols import LACKING, Embedder, Store, Vector
+from ..protocols import LACKING, Embedder, Fetched, Store, Vector
+from ..ranking.boosts import TokenGate
+from ..ranking.diversity import Similarity
 from ..ranking.fusion import listed_by
-from ..ranking.recipes import Recipe
-from ..types.columns import Column, MemoryId, column_of
-from ..types.deadline import Deadline, call_within
-from ..types.expressions import is_several, label_of
+from ..ranking.recipes import rank_pool
+from ..ranking.stages import Rerank
+from ..types.columns import Column, MemoryId, column_of, unit_row
+from ..types.expressions import All, Either, Holds, is_several, label_of
 from ..types.memory import Notice
-from ..types.names import NameMatch, NameProbe
-from ..types.query import Analysis, Query, Run, Signal, Statistics
-from ..types.results import Context, Held, memory_of
-from ..types.vectors import unit_row
-from .added_space import AddedSpace, language_asked, other_marks
-from .calibration import Calibration
-from .entities import with_boosts
+from ..types.query import Analysis, Deadline, Query, Run, Signal, Statistics, Where, call_within
+from ..types.results import Candidates, Context, Held, Labels, memory_of
 from .expansion import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
-from .identifiers import Held as HeldCode
-from .identifiers import codes_asked, holders_of, otherwise_written, unheld, with_code_matches, with_codes, with_holders
-from .query_resolution import corrected, in_other_spellings, settled, understood, with_accented_names
+from .query_resolution import Held as HeldCode
+from .query_resolution import (
+    codes_asked,
+    corrected,
+    holders_of,
+    in_other_spellings,
+    otherwise_written,
+    settled,
+    understood,
+    unheld,
+    with_accented_names,
+    with_boosts,
+    with_code_matches,
+    with_codes,
+    with_holders,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ..protocols import Store
+    from ..ranking.recipes import Recipe
+    from ..types.columns import MemoryId
+    from ..types.results import Held
+    from ..types.trail import NameMatch, NameProbe
+    from .confidence import Calibration
+
+ADDED_LACKING = "added-vectors-missing"
+
+
+class AddedSpace(NamedTuple):
+    """Query vector in the space of an additional model, with the language marks of the memories to search."""
+
+    embedder: Embedder
+    language: str
+    marks: Mapping[str, str]
+    vector: Vector
+
+    @property
+    def name(self) -> str:
+        """Name its run and its signal."""
+        return f"vector:{self.embedder.fingerprint.partition('/')[0]}"
+
+    def run(self, store: Store, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories in another language, up to `limit` distinct sources; None for all."""
+        spoken = Either(tuple(Holds(language, mark) for mark, language in self.marks.items()))
+        within = replace(where, matching=spoken if where.matching is None else All((where.matching, spoken)))
+        found = store.nearest(self.vector, self.embedder.fingerprint, within, limit)
+        return Run(self.name, found.candidates, tuple(map(self._told, found.notices)))
+
+    def _told(self, notice: Notice) -> Notice:
+        if notice.code != LACKING:
+            return notice
+        lacking = f"some memories in another language have no {self.name} yet, so it does not vote for them"
+        return Notice(ADDED_LACKING, f"{lacking}; `whyrank embed` makes what is missing")
+
+    def signal(self, store: Store, memories: Mapping[MemoryId, Held], where: Where) -> Signal | None:
+        """Score those candidates that are in another language, listed by its run or not; None if none is."""
+        others = store.in_other_languages(memories, self.language, where.scopes)
+        known = {*self.marks.values()}
+        ids = [identity for identity, language in others.items() if language in known]
+        for signal in store.score(ids, (), self.vector, self.embedder.fingerprint, where) if ids else ():
+            return replace(signal, name=self.name, floor=None)
+        return None
+
+
+def language_asked(analysis: Analysis, there: Mapping[str, int]) -> str:
+    """Return the language a query shows, else that of most memories, so that single words stay within it."""
+    latin = [(count, language) for language, count in there.items() if language in LATIN_LANGUAGES]
+    return analysis.shown_language or max(latin, default=(0, analysis.language))[1]
+
+
+def other_marks(embedder: Embedder, language: str, there: Mapping[str, int]) -> dict[str, str]:
+    """Return the marks of the other languages in the store, if the model supports them and the query's."""
+    known = {*(embedder.languages or LANGUAGES)}
+    if language not in known:
+        return {}
+    return {mark: other for mark, other in marks_but_of(language).items() if other in there and other in known}
+
+
+_LABELS_KEPT = 4_096  # the chunks of a file share theirs, and many questions find the same files
+
+
+def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
+    """Add the further input that the recipe's stages read; most recipes read none."""
+    reads = retrieved.recipe.reads
+    if not reads:
+        return retrieved
+    if "memories" in reads:
+        retrieved = replace(retrieved, context=with_memories(retrieved.context, store))
+    if "likeness" in reads:
+        retrieved = replace(retrieved, context=with_likeness(retrieved, store, language))
+    if "labels" in reads:
+        retrieved = replace(retrieved, context=_with_labels(retrieved.context))
+    if any(isinstance(stage, TokenGate) and stage.asked(retrieved.context) for stage in retrieved.recipe.stages):
+        retrieved = replace(retrieved, context=_with_bodies(retrieved.context))
+    if "languages" in reads:
+        retrieved = replace(retrieved, context=_with_languages(retrieved.context, store))
+    if "chats" in reads:
+        retrieved = replace(retrieved, context=_with_chats(retrieved.context, store))
+    for place, stage in enumerate(retrieved.recipe.stages):
+        if isinstance(stage, Rerank):
+            return _with_opinions(retrieved, stage, place)
+    return retrieved
+
+
+def with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context:
+    """Gather vectors, and words as well where a candidate has no vector."""
+    context = retrieved.context
+    ids, scopes = sorted(context.memories), context.query.where.scopes
+    vectors = store.vectors(ids, retrieved.space, scopes) if retrieved.space else {}
+    tokens: dict[MemoryId, frozenset[str]] = {}
+    if len(vectors) < len(ids):
+        tokens = {key: frozenset(tokens_of(memory.text, language)) for key, memory in store.get(ids, scopes).items()}
+    return replace(context, likeness=Similarity(vectors, tokens))
+
+
+def with_memories(context: Context, store: Store) -> Context:
+    """Read all candidates in one batch, for stages that read every memory."""
+    wanted = [*context.memories]
+    memories = store.fetch(wanted, context.query.where.scopes).memories
+    return replace(context, memories=Candidates.of({**context.memories, **memories}))
+
+
+def _with_labels(context: Context) -> Context:
+    """Gather the words of names, slugs and summaries."""
+    memories = ((key, memory_of(held)) for key, held in context.memories.items())
+    labels = {key: _labels(memory.name, memory.slug, memory.summary) for key, memory in memories}
+    return replace(context, labels=labels)
+
+
+def _with_bodies(context: Context) -> Context:
+    """Gather the words of texts that have no summary."""
+    labels = dict(context.labels)
+    for key, held in context.memories.items():
+        memory = memory_of(held)
+        if not memory.summary:
+            labels[key] = replace(labels[key], body=name_words(memory.text))
+    return replace(context, labels=labels)
+
+
+@lru_cache(maxsize=_LABELS_KEPT)
+def _labels(name: str, slug: str, summary: str) -> Labels:
+    return Labels(*(name_words(label) if label else () for label in (name, slug, summary)))
+
+
+def _with_chats(context: Context, store: Store) -> Context:
+    """Gather how long the conversations are that turns among the candidates belong to."""
+    memories = map(memory_of, context.memories.values())
+    sessions = {(memory.scope, memory.session) for memory in memories if memory.session}
+    return replace(context, chats=store.last_positions(sessions)) if sessions else context
+
+
+def _with_languages(context: Context, store: Store) -> Context:
+    """Gather which candidates show another language than the question, if that shows one."""
+    spoken, scopes = context.analysis.shown_language, context.query.where.scopes
+    others = store.in_other_languages(context.memories, spoken, scopes) if spoken else {}
+    return replace(context, languages=others) if others else context
+
+
+def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:
+    """Rank as far as the reranker's stage, and let it read the head of that."""
+    if stage.reranker is None:
+        return _without(retrieved, "there is no reranker", "hand one to whyrank.open or to the stage")
+    before = replace(retrieved.recipe, stages=retrieved.recipe.stages[:place])
+    window = rank_pool(retrieved.runs, before, retrieved.context).hits[: stage.top]
+    if not window:
+        return retrieved
+    deadline, limit_ms = retrieved.context.query.deadline, stage.deadline_ms
+    if deadline is not None:
+        limit_ms = min(limit_ms, round(1_000 * deadline.remaining_s))
+    texts = [embedded_text(hit.memory) for hit in window]
+    scores = _answered(stage, retrieved.context.analysis.text, texts, limit_ms)
+    if isinstance(scores, str):
+        return _without(retrieved, scores, "the order is that of the stages before it")
+    opinions = {hit.id: score for hit, score in zip(window, scores, strict=True)}
+    return replace(retrieved, context=replace(retrieved.context, opinions=opinions))
+
+
+def _without(retrieved: Retrieved, failure: str, instead: str) -> Retrieved:
+    notice = Notice("rerank-off", f"the results were not reranked: {failure}; {instead}")
+    return replace(retrieved, notices=(*retrieved.notices, notice))
+
+
+def _answered(stage: Rerank, question: str, texts: Sequence[str], limit_ms: float) -> list[float] | str:
+    """Return the reranker's scores, or the reason why there are none."""
+    said: list[Sequence[float] | Exception] = []
+
+    def ask() -> None:
+        assert stage.reranker is not None
+        try:
+            said.append(stage.reranker.scores(question, texts))
+        except Exception as error:  # whatever a provider throws, the order before it must be given out
+            said.append(error)
+
+    # A thread of its own can be left behind when it is late; as a daemon it does not keep the process from leaving.
+    asking = threading.Thread(target=ask, name="whyrank-rerank", daemon=True)
+    asking.start()
+    asking.join(limit_ms / 1000)
+    if not said:
+        return f"it took longer than {limit_ms:g} ms"
+    return _checked(said[0], len(texts))
+
+
+def _checked(said: Sequence[float] | Exception, wanted: int) -> list[float] | str:
+    if isinstance(said, Exception):
+        return f"it failed ({type(said).__name__}: {said})"
+    try:
+        scores = [float(score) for score in said]
+    except (TypeError, ValueError):
+        return "it gave scores that are no numbers"
+    if len(scores) != wanted:
+        return f"it gave {counted(len(scores), 'score')} for {counted(wanted, 'text')}"
+    return scores if all(map(math.isfinite, scores)) else "it gave scores that are no finite numbers"
+
 
 _NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
 Made = TypeVar("Made")
@@ -79,6 +290,7 @@ class Retrieved:
     notices: tuple[Notice, ...]
     probes: tuple[Probe, ...] = ()
     calibration: Calibration | None = None  # of the visible scopes, in this space
+    read: Fetched = field(default_factory=lambda: Fetched({}))  # the memories that are shown
     added: AddedSpace | None = None  # beside that space, where the store holds other languages than the question's
 
     @property

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..analysis.normalize import estimated_tokens
 from ..errors import StoreTimeout
 from ..formatting import counted, which
-from ..protocols import ALTERED, UNREADABLE, Embedder, Store, Thresholds
+from ..protocols import ALTERED, UNREADABLE, Embedder, Fetched, Store, Thresholds
 from ..ranking.fusion import family_of
-from ..ranking.ranking import Lineup, dropped_by, held_by, keep
+from ..ranking.ranking import keep, split_dropped
 from ..ranking.recipes import Recipe, guarded, rank
 from ..ranking.stages import Top
-from ..types.columns import MemoryId
 from ..types.memory import Notice
-from ..types.query import Query, Where
-from ..types.results import Awaited, Context, Fetched, Held, HeldMemories, Hit, Ranking, Results, origins_of
-from .calibration import Calibration, calibration_for, notices_about
-from .confidence import SURE, Beside, Judgement, judged
-from .context import gathered
+from ..types.results import Candidates, Context, Held, Hit, Ranking, Results
+from .confidence import SURE, Beside, Calibration, Judgement, calibration_for, judged, notices_about
 from .query_resolution import understood
-from .retrieval import Retrieved, Stopwatch, retrieve, timeout_notice
+from .retrieval import Retrieved, Stopwatch, gathered, retrieve, timeout_notice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..types.query import Query, Where
 
 _CUT = frozenset({"top"})  # the stage that cuts the page out of all that was ranked
 
@@ -32,7 +33,7 @@ def page_notices(retrieved: Retrieved, ranking: Ranking) -> Iterator[Notice]:
     if query.limit == 0:
         yield Notice("limit-zero", "a limit of 0 asks for no results; give 1 or more to see some")
         return
-    ranked = len(ranking.hits) + sum(map(len, dropped_by(ranking.dropped, _CUT)))
+    ranked = len(ranking.hits) + len(split_dropped(ranking.dropped, _CUT))
     if not ranked or query.offset + query.limit <= ranked:
         return
     is_cut = _is_pool_full(retrieved)
@@ -53,8 +54,11 @@ def _cut_at(retrieved: Retrieved) -> str:
 
 def _is_pool_full(retrieved: Retrieved) -> bool:
     """Return whether a run reached its limit of sources, so that there may be more candidates."""
-    memories, pool = retrieved.context.memories, retrieved.recipe.plan.pool
-    return any(len(run.ids) >= pool and len(set(origins_of(memories, run.ids))) >= pool for run in retrieved.runs)
+    candidates, pool = Candidates.of(retrieved.context.memories), retrieved.recipe.plan.pool
+    return any(
+        len(run.ids) >= pool and len({candidates.origins[candidates.places[one]] for one in run.ids}) >= pool
+        for run in retrieved.runs
+    )
 
 
 def within_budget(ranking: Ranking, max_tokens: int | None) -> Ranking:
@@ -121,7 +125,7 @@ class Searcher:
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict != "found":
                 ranking = keep(ranking, "strict", lambda hit: f"the verdict is {verdict}")
-        said = [*notices, *retrieved.notices, *ranking.notices, *_damage(ranking)]
+        said = [*notices, *retrieved.notices, *ranking.notices, *_damage(retrieved.read, ranking.hits)]
         if ranking.hits or ranking.dropped:
             said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
@@ -191,7 +195,8 @@ class Searcher:
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         with watch.timing("reading"):
-            ranking = guarded(self._read(ranking, retrieved.context), retrieved.context)
+            retrieved, ranking = self._read(ranking, retrieved)
+            ranking = guarded(ranking, retrieved.context)
         return retrieved, ranking
 
     def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
@@ -218,49 +223,41 @@ class Searcher:
             signals[name] = replace(signal, floor=floor)
         return replace(context, signals=signals)
 
-    def _read(self, ranking: Ranking, context: Context) -> Ranking:
-        """Read the shown memories in one batch; the others are read lazily."""
-        hits = ranking.hits
-        if isinstance(hits, Lineup):  # straight from fusion: none has others beside it
-            read = hits.fetched(lambda ids: self._fetched(ids, context))
-            return Ranking(read, ranking.dropped, ranking.notices)
-        memories = self._fetched([held.id for hit in hits for held in (hit.held, *hit.beside)], context)
-        return Ranking(tuple(_with_memories(hit, memories) for hit in hits), ranking.dropped, ranking.notices)
+    def _read(self, ranking: Ranking, retrieved: Retrieved) -> tuple[Retrieved, Ranking]:
+        """Read the shown memories in one batch; the others are read late."""
+        wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
+        read = self.store.fetch(wanted, retrieved.context.query.where.scopes)
 
-    def _fetched(self, ids: Sequence[MemoryId], context: Context) -> Mapping[MemoryId, Held]:
-        held = context.memories
-        return held.fetched(ids) if isinstance(held, HeldMemories) else self.store.get(ids, context.query.where.scopes)
+        def shown(held: Held) -> Held:
+            return read.memories.get(held.id, held)
+
+        hits = (hit._replace(held=shown(hit.held), beside=tuple(map(shown, hit.beside))) for hit in ranking.hits)
+        return replace(retrieved, read=read), replace(ranking, hits=tuple(hits))
 
 
-def _damage(ranking: Ranking) -> Iterator[Notice]:
+def _damage(read: Fetched, hits: Sequence[Hit]) -> Iterator[Notice]:
     """Yield notices that count the hits that could not be read in full."""
-    held = held_by(ranking.hits)
-    damaged = sum(isinstance(one, Fetched) and one.is_mended for one in held)
+    shown = {hit.id for hit in hits}
+    damaged = len(read.mended & shown)
     if damaged:
         memories = (
             f"{counted(damaged, 'memory', 'memories')} that {which(damaged, 'answers was', 'answer were')} damaged"
         )
         told = f"{memories}, and shown as far as {which(damaged, 'it', 'they')} can be read"
         yield Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
-    yield from altered_notices(held)
+    yield from altered_notices(len(read.altered & shown))
     # All was read in one snapshot: a memory missing now was not forgotten, its row is lost.
-    lost = sum(isinstance(one, Awaited) and not isinstance(one, Fetched) for one in held)
+    lost = len(shown - read.memories.keys())
     if lost:
         memories = f"{counted(lost, 'memory', 'memories')} that {which(lost, 'answers', 'answer')}"
         yield Notice(UNREADABLE, f"{memories} cannot be read from the file, which was damaged; {MENDS}")
 
 
-def altered_notices(shown: Iterable[Held]) -> Iterator[Notice]:
+def altered_notices(altered: int) -> Iterator[Notice]:
     """Yield a notice that counts the shown memories whose text, or a field, is not the one stored."""
-    altered = sum(isinstance(one, Fetched) and one.is_altered for one in shown)
     if altered:
         memories = f"{counted(altered, 'memory', 'memories')} shown here {which(altered, 'is', 'are')}"
         yield Notice(ALTERED, f"{memories} not as {which(altered, 'it was', 'they were')} stored; {MENDS}")
-
-
-def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:
-    beside = tuple(memories.get(held.id, held) for held in hit.beside)
-    return Hit(memories.get(hit.id, hit.held), hit.tier, hit.score, hit.trail, beside, hit.confidence)
 
 
 def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:

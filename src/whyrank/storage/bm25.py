@@ -10,20 +10,26 @@ blurred into the unit make it worse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import heapq
+from collections import Counter
 from enum import IntEnum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 from ..analysis.caches import MOST_WORDS, Memo, share
-from ..analysis.dates import SIGN
-from ..analysis.entities import BY
 from ..analysis.language import ASSUMED, SHOWN
-from ..analysis.normalize import UNSPACED, pattern
-from ..protocols import Entry
+from ..analysis.names import BY
+from ..analysis.normalize import SIGN, UNSPACED, pattern
+from ..types.columns import Candidate, MemoryId
 from ..types.expressions import OTHERWISE_COUNTS, as_word, is_several, label_as, spellings
 from ..types.query import ONCE, Repeats, Statistics
 from ..types.trail import TermValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from ..protocols import Entry
 
 K1 = 1.2
 B = 0.75
@@ -186,3 +192,43 @@ def _gram_count(token: str) -> int:
 
 _GRAM_COUNTS = Memo(_gram_count)
 share(_GRAM_COUNTS.__len__, MOST_WORDS)
+
+
+def spread(ids: Iterable[MemoryId], count: int) -> list[MemoryId]:
+    """Return up to `count` of these ids, as if drawn; the same ids in any order give the same choice."""
+    return heapq.nsmallest(count, ids, key=lambda identity: (crc32(identity.encode("utf-8", "replace")), identity))
+
+
+CHUNKS_PER_SOURCE = 5  # further chunks of a file cannot change which file is found
+
+
+class Scored(NamedTuple):
+    """A memory with its score, the source it counts for, and its place in the order of ties."""
+
+    score: float
+    tie: tuple[str, int, str, MemoryId]
+    group: str
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the memory's id."""
+        return self.tie[-1]
+
+
+def best(rows: Iterable[Scored], limit: int | None) -> tuple[Candidate, ...]:
+    """Order rows by score, then by content key, and cut them at `limit` distinct sources."""
+    ordered = sorted(rows, key=lambda row: (-row.score, row.tie))
+    return tuple(Candidate(row.id, row.score) for row in cut(ordered, limit))
+
+
+def cut(ordered: Iterable[Scored], limit: int | None) -> Iterator[Scored]:
+    """Yield rows until `limit` sources were seen, a few rows of each; None yields all."""
+    seen: Counter[str] = Counter()
+    for row in ordered:
+        if limit is not None:
+            if seen[row.group] >= CHUNKS_PER_SOURCE:
+                continue
+            if row.group not in seen and len(seen) >= limit:
+                return
+            seen[row.group] += 1
+        yield row

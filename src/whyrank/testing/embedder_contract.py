@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from ..protocols import Embedder
+if TYPE_CHECKING:
+    from ..protocols import Embedder
 
 TEXTS = ("what does Suzy drink?", "green tea", "日本語", "x" * 3_000)
 

@@ -24,26 +24,13 @@ if TYPE_CHECKING:
 class WordDirections:
     """Fake embedder: texts that share words are near each other; nothing else is known."""
 
-    def __init__(self, dimension: int = 32, name: str = "word-directions") -> None:
-        self._dimension = dimension
-        self._name = name
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the name of the space."""
-        return f"testing/{self._name}@1/{self._dimension}/no-prompt"
-
-    @property
-    def floor(self) -> float:
-        """Return the cosine of texts that share no word."""
-        return 0.0
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """Return thresholds of evidence."""
-        return Thresholds(weak=0.4, found=0.9)
-
+    floor = 0.0
+    thresholds = Thresholds(weak=0.4, found=0.9)
     languages: tuple[str, ...] = ()
+
+    def __init__(self, dimension: int = 32, name: str = "word-directions") -> None:
+        self.fingerprint = f"testing/{name}@1/{dimension}/no-prompt"
+        self._dimension = dimension
 
     def weight(self, language: str) -> float:
         """Return the weight of the vector vote."""
@@ -93,14 +80,9 @@ class ScriptedLlm:
         if not answers:
             raise ValueError("a script needs an answer")
         self._answers = list(answers)
-        self._model = model
+        self.model = model
         self._takes_s = takes_s
         self.asked: list[RecordedCall] = []
-
-    @property
-    def model(self) -> str:
-        """Return the name of the model."""
-        return self._model
 
     def complete(
         self,
@@ -112,18 +94,15 @@ class ScriptedLlm:
     ) -> Completion:
         """Return the next answer, with as many tokens as it has words."""
         self.asked.append(RecordedCall(tuple(messages), schema, max_tokens, timeout_s))
-        self._think(timeout_s)
+        if timeout_s is not None and timeout_s < self._takes_s:
+            time.sleep(timeout_s)
+            raise ProviderTimeout(f"{self.model} did not answer within {timeout_s:g} seconds", "give it more time")
+        time.sleep(self._takes_s)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, ProviderError):
             raise answer
         text = answer if isinstance(answer, str) else answer(messages)
         return Completion(text, sum(len(message.text.split()) for message in messages), len(text.split()))
-
-    def _think(self, timeout_s: float | None) -> None:
-        if timeout_s is not None and timeout_s < self._takes_s:
-            time.sleep(timeout_s)
-            raise ProviderTimeout(f"{self._model} did not answer within {timeout_s:g} seconds", "give it more time")
-        time.sleep(self._takes_s)
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..analysis.accents import by_plain_spelling, typed_beginning
 from ..analysis.dates import is_mark
 from ..analysis.document import entry_for
-from ..analysis.language import marks_but_of, marks_of_language
-from ..analysis.names import match_name, proposal_score
+from ..analysis.language import by_plain_spelling, marks_but_of, marks_of_language, typed_beginning
+from ..analysis.names import is_speaker_mark, match_name, proposal_score, speaker_of
 from ..analysis.normalize import same_text
-from ..analysis.query_terms import MEMORY_FIELDS, is_said
+from ..analysis.query import MEMORY_FIELDS, is_said
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import (
     Arrival,
     Changes,
     Entry,
     Failure,
+    Fetched,
     FileRecord,
     Recall,
     SortingKey,
@@ -31,17 +30,173 @@ from ..protocols import (
     sorting_key,
 )
 from ..storage import bm25
-from ..storage.pools import Scored, best, spread
-from ..types.columns import MemoryId
-from ..types.expressions import Holds, Leaf, Says, valued
-from ..types.lifetimes import NEVER
-from ..types.memory import Former, Memory, Order, Scope
-from ..types.names import NameProbe
-from ..types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from .oracle import addends, date_scores
+from ..storage.bm25 import (
+    DATES,
+    FIELDS,
+    K1,
+    OWN_WEIGHT,
+    SPEAKER_SHARE,
+    WINDOW_TURNS,
+    WORDS,
+    B,
+    Field,
+    Scored,
+    Unit,
+    best,
+    date_words_in,
+    fields_of,
+    repeated,
+    spread,
+    wanted_terms,
+)
+from ..types.expressions import OTHERWISE_COUNTS, Holds, Leaf, Says, label_as, spellings, valued
+from ..types.memory import NEVER, Former, Memory, Order, Scope
+from ..types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where, inverse_frequency
+from ..types.results import Candidates
+from ..types.trail import TermValue
 
 if TYPE_CHECKING:
-    from ..protocols import Vector
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ..protocols import Entry, Vector
+    from ..types.columns import MemoryId
+    from ..types.trail import NameProbe
+
+Addends = list[TermValue]
+
+
+@dataclass(frozen=True)
+class OracleTexts:
+    """Texts of one field, each of parts that are lists of terms; no phrase crosses from part to part."""
+
+    parts: Sequence[Sequence[Sequence[str]]]
+    field: Field
+
+    def count(self, number: int, term: str) -> float:
+        """Count a term in one of the texts."""
+        return sum(_count(part, term) for part in self.parts[number])
+
+    def length(self, number: int) -> int:
+        """Return the number of terms of one of the texts."""
+        return sum(map(len, self.parts[number]))
+
+    def score(self, number: int, term: str) -> float:
+        """Return idf · tf/(tf + K) of a term in one of the texts."""
+        prior, numbers = self.field.length_prior, range(len(self.parts))
+        average = float(sum(map(self.length, numbers))) / len(self.parts)
+        k = K1 * (1 - B + B * (self.length(number) + prior) / (average + prior))
+        frequency = float(self.count(number, term))
+        idf = inverse_frequency(len(self.parts), sum(1 for other in numbers if self.count(other, term)))
+        return idf * frequency / (frequency + k)
+
+
+def addends(entries: Sequence[Entry], terms: Sequence[str], repeats: Repeats = ONCE) -> list[Addends]:
+    """Return, for each entry, the contribution of each term to its lexical score, times its repetitions."""
+    found: list[Addends] = [[] for _ in entries]
+    for kind, wanted in wanted_terms(terms):
+        for term in wanted:
+            often = repeats.get(term, 1) if kind is WORDS else 1
+            for number, one in _of_term(entries, kind, term):
+                found[number].append(one._replace(term=repeated(one.term, often), value=often * one.value))
+    _add_speaker(entries, terms, found)
+    return found
+
+
+def date_scores(entries: Sequence[Entry], terms: Sequence[str]) -> tuple[dict[MemoryId, float], float]:
+    """Return the score of a query's date words in each entry, and their upper bound."""
+    texts = OracleTexts([[fields_of(entry)[FIELDS.index(DATES)]] for entry in entries], DATES)
+    words = date_words_in(terms)
+    numbers = range(len(entries))
+    held = {word: sum(1 for number in numbers if texts.count(number, word)) for word in words}
+    most = sum(inverse_frequency(len(entries), count) for count in held.values())
+    found = [word for word in words if held[word]]
+    return {
+        entry.memory.id: sum(texts.score(number, word) for word in found) for number, entry in enumerate(entries)
+    }, most
+
+
+def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence[Addends]) -> None:
+    """Add a share of the best score to the matching turns of the one speaker that a query names."""
+    known = {mark for entry in entries for mark in entry.marks if is_speaker_mark(mark) and mark in terms}
+    if len(known) != 1:
+        return
+    [mark] = known
+    bonus = SPEAKER_SHARE * max(sum(one.value for one in own) for own in found)
+    for entry, own in zip(entries, found, strict=True):
+        if own and mark in entry.marks:
+            own.append(TermValue(speaker_of(mark), "speakers", "own", bonus))
+
+
+def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, TermValue]]:
+    own = [fields_of(entry)[FIELDS.index(field)] for entry in entries]
+    texts = OracleTexts([[text] for text in own], field)
+    for number, entry in enumerate(entries):
+        if _count(own[number], term):
+            weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
+            name = _name(term, [own[number]])
+            yield number, TermValue(name, field.name, "own", weight * texts.score(number, term))
+    if field is DATES:
+        return
+    yield from _around(entries, own, field, term, Unit.CHUNK, "file")
+    yield from _around(entries, own, field, term, Unit.TURN, "window")
+
+
+def _around(
+    entries: Sequence[Entry], own: Sequence[Sequence[str]], field: Field, term: str, unit: Unit, context: str
+) -> Iterator[tuple[int, TermValue]]:
+    """Yield the contributions of the context of each chunk (its file) or turn (its window)."""
+    members = [number for number, entry in enumerate(entries) if unit_of(entry) == unit]
+    around = {number: _surroundings(entries, members, number, unit) for number in members}
+    distinct = list(dict.fromkeys(around.values())) if unit == Unit.CHUNK else list(around.values())
+    texts = OracleTexts([[own[other] for other in numbers] for numbers in distinct], field)
+    for place, number in enumerate(members):
+        text = distinct.index(around[number]) if unit == Unit.CHUNK else place
+        if texts.count(text, term):
+            held = [own[other] for other in distinct[text]]
+            yield number, TermValue(_name(term, held), field.name, context, field.weight * texts.score(text, term))
+
+
+def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int, unit: Unit) -> tuple[int, ...]:
+    memory = entries[number].memory
+    if unit == Unit.CHUNK:
+        return tuple(other for other in members if entries[other].memory.group == memory.group)
+    session = sorted(
+        (other for other in members if _session(entries[other]) == _session(entries[number])),
+        key=lambda other: (entries[other].memory.position, entries[other].memory.id),
+    )
+    place = session.index(number)
+    return tuple(session[max(0, place - WINDOW_TURNS) : place + WINDOW_TURNS + 1])
+
+
+def _session(entry: Entry) -> tuple[str, str]:
+    return str(entry.memory.scope), entry.memory.session
+
+
+def unit_of(entry: Entry) -> Unit:
+    """Return the unit of a memory, which determines its context: turn, chunk or fact."""
+    if entry.memory.is_turn:
+        return Unit.TURN
+    return Unit.CHUNK if entry.memory.kind == "chunk" and entry.memory.source else Unit.FACT
+
+
+def _name(term: str, texts: Sequence[Sequence[str]]) -> str:
+    """Label a term as the trail does: by its other spellings if no text holds it as typed."""
+    return label_as(term, any(_count_one(text, one) for text in texts for one in spellings(term)[0]))
+
+
+def _count(text: Sequence[str], term: str) -> float:
+    """Count a term, a phrase of adjacent ones, or all alternatives of a term, in the terms of a text."""
+    asked, others = spellings(term)
+    weight = OTHERWISE_COUNTS if asked else 1.0
+    return sum(_count_one(text, one) for one in asked) + weight * sum(_count_one(text, one) for one in others)
+
+
+def _count_one(text: Sequence[str], term: str) -> int:
+    tokens = term.split(" ")
+    if len(tokens) == 1 or term in text:
+        return sum(1 for other in text if other == term)
+    places = range(len(text) - len(tokens) + 1)
+    return sum(1 for i in places if list(text[i : i + len(tokens)]) == tokens)
 
 
 def changes_of(arrival: Arrival, entries: Mapping[MemoryId, Entry], store: Store) -> Changes | None:
@@ -360,9 +515,13 @@ class MemoryStore(MemoryReaders):
         found = (self._entries[identity].memory for identity in ids if identity in self._entries)
         return {memory.id: memory for memory in found if memory.scope in scopes}
 
-    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return the same as `get`: nothing is damaged here."""
+        return Fetched(self.get(ids, scopes))
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
         """Return the same as `get`: nothing has to be read here."""
-        return self.get(ids, scopes)
+        return Candidates.of(self.get(ids, scopes))
 
     def browse(
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from ..analysis.document import content_hash, entry_for
 from ..analysis.names import probe_for
-from ..analysis.query_parser import asked_for
+from ..analysis.query import asked_for
 from ..errors import ConfigError, StoreChanged, StoreError
-from ..ingest.entries import content_hash, entry_for
 from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Written, sorting_key
 from ..search.query_resolution import settled, understood
 from ..types.expressions import Expression, Holds, Not, several, spelled
-from ..types.lifetimes import NEVER
-from ..types.memory import GLOBAL, Former, Memory, Order, Scope, Source
+from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
 from ..types.query import Query, Run, Where
-from ..types.results import content_keys_of, memory_of
+from ..types.results import memory_of
 from .fakes import WordDirections
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 USER, OTHER = Scope("user", "1"), Scope("user", "2")
 MINE = frozenset({GLOBAL, USER})
@@ -729,8 +731,8 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, 
         chunk = fact("m_1", "tea", kind="chunk", source=Source("notes/tea.md", 3, 7, "a1"))
         store = self.filled(tmp_path, [fact("m_3", "milk"), chunk, fact("m_2", "pot")])
         asked = ["m_3", "m_1", "m_2"]
-        keys = content_keys_of(store.held(["m_1", "m_2", "m_3"], MINE), asked)
-        assert [*keys] == [store.get([key], MINE)[key].content_key for key in asked]
+        held = store.held(asked, MINE)
+        assert [held[key].content_key for key in asked] == [store.get([key], MINE)[key].content_key for key in asked]
 
     def test_removed_means_gone_from_every_run(self, tmp_path: Path) -> None:
         """A removed memory is nowhere, and neither is its vector."""

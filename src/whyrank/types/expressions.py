@@ -7,11 +7,13 @@ space, a `|` or a `~`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 _BETWEEN = "|"
 _OTHERWISE = "~"

@@ -2,119 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
-from .columns import MemoryId
+from ..errors import StoreError
+from .columns import MemoryId, column_of
 from .memory import Memory, Notice, Scope
-from .names import NameMatch, Unheld
-from .query import Analysis, Query, Signal, Statistics, Verdict, Where
 from .trail import Key, Step, Trail, apply, render
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .query import Analysis, Query, Signal, Statistics, Verdict
+    from .trail import NameMatch, Unheld
+
 
 ContentKey = tuple[str, int, str, MemoryId]
 
 
-class Unread(Protocol):
-    """Memory as its store holds it, created lazily: most candidates are never read."""
+class Stored:
+    """Candidate as ranking sees it: its source and its place among ties; `read` reads the memory itself, late.
 
-    @property
-    def id(self) -> MemoryId:
-        """Return the memory's id."""
+    It equals the memory it reads, and a copy of it is that memory, so that no copy holds its store.
+    """
 
-    @property
-    def origin(self) -> object:
-        """Return the source it counts for, as a value that can be compared."""
+    __slots__ = ("_read", "content_key", "id", "origin", "scope")
+
+    def __init__(
+        self,
+        identity: MemoryId,
+        scope: Scope,
+        origin: object,
+        content_key: ContentKey,
+        read: Callable[[MemoryId], Memory | None],
+    ) -> None:
+        self.id = identity
+        self.scope = scope
+        self.origin = origin
+        self.content_key = content_key
+        self._read = read
 
     def read(self) -> Memory:
-        """Return the memory."""
-
-
-class Awaited:
-    """Lazily created memory: it equals the memory it creates, and a copy of it is that memory."""
-
-    __slots__ = ()
-
-    def read(self) -> Memory:
-        """Return the memory."""
-        raise NotImplementedError
+        """Return the memory, or a placeholder if it was deleted since it was found."""
+        return self._read(self.id) or forgotten(self.id, self.scope)
 
     def __eq__(self, other: object) -> bool:
-        return self.read() == (other.read() if isinstance(other, Awaited) else other)
+        return self.read() == (other.read() if isinstance(other, Stored) else other)
 
     def __hash__(self) -> int:
         return hash(self.read())
 
     def __reduce__(self) -> tuple[Callable[[Held], Memory], tuple[Memory]]:
-        return memory_of, (self.read(),)
+        try:
+            return memory_of, (self.read(),)
+        except StoreError:
+            return memory_of, (unreadable(self.id, self.scope),)
 
 
-class Fetched(Awaited):
-    """Memory with a fetched row, so that it does not change; its fields are read from the row."""
-
-    __slots__ = ("_altered", "_made", "_row", "id", "is_mended", "is_timeless", "opening")
-
-    def __init__(self, row: tuple[Any, ...], is_timeless: bool = True, is_mended: bool = False) -> None:
-        self.id: MemoryId = row[0]
-        self._row = row
-        self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
-        self.is_mended = is_mended  # some of it could not be read and is blank
-        self._made: Memory | None = None
-        self._altered: bool | None = None
-        self.opening: str | None = None  # how its text begins, once it has been read
-
-    @property
-    def scope(self) -> str:
-        """Return the scope of the memory as text."""
-        raise NotImplementedError
-
-    @property
-    def text(self) -> str:
-        """Return the text of the memory."""
-        raise NotImplementedError
-
-    @property
-    def content_key(self) -> ContentKey:
-        """Return the tie-breaking key."""
-        raise NotImplementedError
-
-    def make(self) -> Memory:
-        """Make the memory of its row."""
-        raise NotImplementedError
-
-    def differs_from_stored(self) -> bool:
-        """Return whether its text, or a field, differs from the stored checksums."""
-        raise NotImplementedError
-
-    @property
-    def is_altered(self) -> bool:
-        """Return the same, cached: only shown memories are checked."""
-        if self._altered is None:
-            self._altered = self.differs_from_stored()
-        return self._altered
-
-    @property
-    def origin(self) -> object:
-        """Return the source it counts for."""
-        return self.read().origin
-
-    def read(self) -> Memory:
-        """Return the memory."""
-        if self._made is None:
-            self._made = self.make()
-        return self._made
-
-    def __repr__(self) -> str:
-        return repr(self.read())
-
-
-Held = Memory | Unread
+Held = Memory | Stored
 FORGOTTEN = "(forgotten since the search)"  # the text of a memory that can no longer be read: its rank is still known
 
 
@@ -175,44 +123,43 @@ class Hit(NamedTuple):
         return render(self.trail)
 
 
-class HeldMemories(Mapping[MemoryId, Held]):
-    """Memories as their store holds them, in the order of the requested ids; each created lazily."""
+class Candidates(Mapping[MemoryId, Held]):
+    """All candidates of a query as columns: ids, sources and content keys; a memory is read when asked for."""
 
-    def __init__(self, ids: Sequence[MemoryId], origins: Sequence[object], make: Callable[[int], Held]) -> None:
+    def __init__(
+        self,
+        ids: Sequence[MemoryId],
+        origins: Sequence[object],
+        content_keys: Sequence[ContentKey],
+        make: Callable[[int], Held],
+    ) -> None:
         self.ids = ids
         self.origins = origins
+        self.content_keys = content_keys
         self._make = make
         self._places: dict[MemoryId, int] | None = None
 
-    def __getitem__(self, identity: MemoryId) -> Held:
-        return self._make(self.places[identity])
+    @classmethod
+    def of(cls, memories: Mapping[MemoryId, Held]) -> Candidates:
+        """Return the candidates of a mapping: itself, if it is one."""
+        if isinstance(memories, cls):
+            return memories
+        held = [*memories.values()]
+        return cls([*memories], [one.origin for one in held], [one.content_key for one in held], held.__getitem__)
 
     @property
     def places(self) -> Mapping[MemoryId, int]:
-        """Return the position of each memory in the order."""
+        """Return the place of each candidate in the columns."""
         if self._places is None:
             self._places = {known: place for place, known in enumerate(self.ids)}
         return self._places
 
-    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
-        """Return some of them, fetched, so that later changes of the store do not affect them."""
-        return {identity: memory_of(self[identity]) for identity in ids}
+    def at(self, place: int) -> Held:
+        """Return the candidate at a place."""
+        return self._make(place)
 
-    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
-        """Return those at some places of the order, fetched."""
-        return [memory_of(self._make(place)) for place in places]
-
-    def at(self, places: Sequence[int]) -> list[Held]:
-        """Return those at some places of the order."""
-        return [*map(self._make, places)]
-
-    def at_hand(self) -> HeldMemories:
-        """Return all of them fetched in one batch, for callers that read every one."""
-        return HeldMemories(self.ids, self.origins, self.fetched_at(range(len(self.ids))).__getitem__)
-
-    def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
-        """Return the tie-breaking keys of some of them."""
-        return [*map(_content_key, self.at([*map(self.places.__getitem__, ids)]))]
+    def __getitem__(self, identity: MemoryId) -> Held:
+        return self._make(self.places[identity])
 
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
@@ -221,51 +168,135 @@ class HeldMemories(Mapping[MemoryId, Held]):
         return len(self.ids)
 
     def __reduce__(self) -> tuple[type[dict[MemoryId, Held]], tuple[dict[MemoryId, Held]]]:
-        return dict, (dict(self.fetched(self.ids)),)  # a copy has no reference to the store
+        return dict, (dict(self),)  # a copy has no reference to the store
 
 
-def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[object]:
-    """Return the source each of these memories counts for."""
-    if isinstance(memories, HeldMemories):
-        return memories.origins if memories.ids == ids else [memories.origins[memories.places[key]] for key in ids]
-    return [memories[identity].origin for identity in ids]
+class Hits(Sequence[Hit]):
+    """Hits as columns; a hit, with its trail, is made when it is read."""
 
+    def __init__(
+        self,
+        candidates: Candidates,
+        places: Sequence[int],
+        tiers: Sequence[int],
+        scores: Sequence[float],
+        trail: Callable[[int], Trail],
+        beside: Mapping[MemoryId, tuple[Held, ...]] | None = None,
+        stages: Sequence[str] = (),
+    ) -> None:
+        self.candidates = candidates
+        self.places = places  # in the columns of the candidates
+        self.tiers = tiers
+        self.scores = scores
+        self.trail = trail  # by the number of the hit
+        self.beside = beside or {}
+        self.stages = stages  # that dropped them, of dropped hits
 
-def content_keys_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
-    """Return the tie-breaking keys of these memories."""
-    if isinstance(memories, HeldMemories):
-        return memories.content_keys(ids)
-    return [_content_key(memories[identity]) for identity in ids]
+    @classmethod
+    def of(cls, hits: Sequence[Hit]) -> Hits:
+        """Return hits as columns."""
+        if isinstance(hits, cls):
+            return hits
+        return cls(
+            Candidates.of({hit.id: hit.held for hit in hits}),
+            range(len(hits)),
+            [hit.tier for hit in hits],
+            [hit.score for hit in hits],
+            lambda number: hits[number].trail,
+            {hit.id: hit.beside for hit in hits if hit.beside},
+            [hit.trail[-1].stage if hit.trail else "" for hit in hits],
+        )
 
+    @property
+    def ids(self) -> list[MemoryId]:
+        """Return the ids of the hits."""
+        return [self.candidates.ids[place] for place in self.places]
 
-def _content_key(held: Held) -> ContentKey:
-    return held.content_key if isinstance(held, (Memory, Fetched)) else held.read().content_key
+    def column(self, values: Mapping[MemoryId, float]) -> list[float | None]:
+        """Return a signal's value for each hit, where it has one."""
+        said = column_of(values, self.candidates.ids)
+        return [said[place] for place in self.places]
 
+    def pick(self, numbers: Sequence[int]) -> Hits:
+        """Return some of the hits, in this order."""
+        trail = self.trail
+        return Hits(
+            self.candidates,
+            [self.places[number] for number in numbers],
+            [self.tiers[number] for number in numbers],
+            [self.scores[number] for number in numbers],
+            lambda number: trail(numbers[number]),
+            self.beside,
+            [self.stages[number] for number in numbers] if self.stages else (),
+        )
 
-def at_hand(memories: Mapping[MemoryId, Held]) -> Mapping[MemoryId, Held]:
-    """Return all memories fetched in one batch, for callers that read every one."""
-    if isinstance(memories, HeldMemories):
-        return memories.at_hand()
-    return {identity: memory_of(held) for identity, held in memories.items()}
+    def grouped(self, beside: Mapping[MemoryId, tuple[Held, ...]]) -> Hits:
+        """Return the hits with others under them."""
+        return Hits(self.candidates, self.places, self.tiers, self.scores, self.trail, beside, self.stages)
+
+    def dropped(self, stage: str, why: Callable[[int], str]) -> Hits:
+        """Return the hits as a stage drops them, each for its reason."""
+        trail = self.trail
+        return Hits(
+            self.candidates,
+            self.places,
+            self.tiers,
+            self.scores,
+            lambda number: (*trail(number), Step(stage, "drop", why=why(number))),
+            self.beside,
+            [stage] * len(self),
+        )
+
+    def joined(self, others: Sequence[Hit]) -> Sequence[Hit]:
+        """Return these hits and others behind them."""
+        if not len(others) or not len(self):
+            return others if len(others) else self
+        more = Hits.of(others)
+        if more.candidates is not self.candidates:
+            return (*self, *others)
+        first, ours, theirs = len(self), self.trail, more.trail
+        return Hits(
+            self.candidates,
+            [*self.places, *more.places],
+            [*self.tiers, *more.tiers],
+            [*self.scores, *more.scores],
+            lambda number: ours(number) if number < first else theirs(number - first),
+            {**self.beside, **more.beside},
+            [*self.stages, *more.stages],
+        )
+
+    def hit(self, number: int) -> Hit:
+        """Make one hit."""
+        held = self.candidates.at(self.places[number])
+        return Hit(held, self.tiers[number], self.scores[number], self.trail(number), self.beside.get(held.id, ()))
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        numbers = range(len(self))[index]
+        return self.hit(numbers) if isinstance(numbers, int) else tuple(map(self.hit, numbers))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Hit, ...]], tuple[tuple[Hit, ...]]]:
+        return tuple, (tuple(self),)  # a copy is the hits, without a reference to the store
 
 
 def memory_of(held: Held) -> Memory:
     """Return a memory, reading it if necessary."""
     return held if isinstance(held, Memory) else held.read()
-
-
-def text_of(held: Held) -> str:
-    """Return the text of a memory, without creating it if its row is fetched."""
-    return held.text if isinstance(held, (Memory, Fetched)) else held.read().text
-
-
-def are_open(memories: Iterable[Held], where: Where) -> bool:
-    """Return whether all memories, created or not, are visible to the caller, valid, and not replaced."""
-    scopes = {str(scope) for scope in where.scopes} if where.as_of is None else set()
-    return all(
-        (isinstance(held, Fetched) and held.is_timeless and held.scope in scopes) or where.is_open_to(memory_of(held))
-        for held in memories
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-from playwright.sync_api import Browser, Page, Route
+from typing import TYPE_CHECKING, Any
 
 from tests.sums import faults
 from whyrank.interfaces import serialize, serialize_candidates
-from whyrank.interfaces.http.static import PAGE
-from whyrank.search.candidates import Pooled
-from whyrank.types.results import Hit, Ranking
+from whyrank.interfaces.http.app import PAGE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+    from whyrank.search.explain import Pooled
+    from whyrank.types.results import Hit, Ranking
 
 ORIGIN = "http://page.test"
 NEARLY = 1e-12

@@ -6,10 +6,9 @@ import itertools
 import json
 import random
 import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,18 +20,22 @@ from tests.minilm import MODELS
 from tests.multilingual import installed as multilingual_files
 from tests.properties.worlds import World, recipes, worlds
 from whyrank.config.load import load
-from whyrank.engine.engine import Engine
 from whyrank.interfaces import serialize_candidates
 from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.parameters import AS_IT_IS, Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES, Recipe
-from whyrank.search.candidates import Pooled
 from whyrank.search.confidence import Weighing
+from whyrank.search.explain import Pooled
 from whyrank.testing.fakes import ScriptedLlm, SharedWords
 from whyrank.types.results import Results
 
 from .agreement import differences, opened, ranked_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whyrank.engine.engine import Engine
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 WISHES_PER_POOL = 8

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.query import analyse
-from whyrank.analysis.query_parser import MAX_DEPTH, asked_for
+from whyrank.analysis.query import MAX_DEPTH, analyse, asked_for
 from whyrank.errors import BadQuery
 from whyrank.types.expressions import Begins, Holds, Says
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.stemming import foreign_spellings, foreign_stems_beginning, spellings, stem, stems_beginning
+from whyrank.analysis.language import foreign_spellings, foreign_stems_beginning, spellings, stem, stems_beginning
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.entities import entities_in, is_identifier
+from whyrank.analysis.names import entities_in, is_identifier
 
 
 def test_capitalised_spans_are_entities_in_order_of_appearance() -> None:

@@ -27,7 +27,7 @@ from whyrank.analysis.names import (
 )
 from whyrank.protocols import Name
 from whyrank.types.memory import Memory, Source
-from whyrank.types.names import NameMatch, NameRelation
+from whyrank.types.trail import NameMatch, NameRelation
 
 
 def name(text: str, specificity: int = 0) -> Name:

@@ -11,7 +11,7 @@ import sys
 import pytest
 import regex
 
-from whyrank.analysis import entities, tokenizer
+from whyrank.analysis import names, tokenizer
 from whyrank.analysis.normalize import pattern
 from whyrank.storage import bm25
 
@@ -44,15 +44,15 @@ def test_a_pattern_that_was_never_used_can_be_copied() -> None:
 
 def test_in_ascii_others_find_the_same_entities() -> None:
     for text in ASCII:
-        capitalised = [match.span() for match in entities._CAPITALISED.finditer(text)]
-        assert [match.span() for match in entities._ASCII_CAPITALISED.finditer(text)] == capitalised, text
-        identifiers = [match.span() for match in entities._IDENTIFIER.finditer(text)]
-        assert [match.span() for match in entities._ASCII_IDENTIFIER.finditer(text)] == identifiers, text
+        capitalised = [match.span() for match in names._CAPITALISED.finditer(text)]
+        assert [match.span() for match in names._ASCII_CAPITALISED.finditer(text)] == capitalised, text
+        identifiers = [match.span() for match in names._IDENTIFIER.finditer(text)]
+        assert [match.span() for match in names._ASCII_IDENTIFIER.finditer(text)] == identifiers, text
 
 
 def test_no_identifier_is_passed_over() -> None:
     for text in ASCII:
-        assert entities.is_identifier(text) == bool(entities._WHOLE_IDENTIFIER.fullmatch(text.strip())), text
+        assert names.is_identifier(text) == bool(names._WHOLE_IDENTIFIER.fullmatch(text.strip())), text
 
 
 def test_no_plural_of_an_acronym_is_passed_over() -> None:

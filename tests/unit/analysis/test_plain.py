@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.analysis.query import plainly, scanned, terms_of
+from whyrank.analysis.query import analyse, scanned, terms_of
 from whyrank.analysis.tokenizer import plain_words, tokens_of
 
 NOW = 1_700_000_000.0
@@ -31,7 +31,7 @@ def test_plain_words_say_what_the_scanners_say(text: str, language: str) -> None
     found = plain_words(text)
     assert found is not None
     whole = scanned(text, language, NOW)
-    assert plainly(text, found, language, NOW) == whole
+    assert analyse(text, language, NOW) == whole
     assert terms_of(text, language) == tuple(dict.fromkeys(tokens_of(text, language)))
 
 
@@ -39,7 +39,7 @@ def test_plain_words_say_what_the_scanners_say(text: str, language: str) -> None
 def test_any_text_that_counts_as_plain_is_read_alike(text: str) -> None:
     found = plain_words(text)
     if found is not None:
-        assert plainly(text, found, "en", NOW) == scanned(text, "en", NOW)
+        assert analyse(text, "en", NOW) == scanned(text, "en", NOW)
 
 
 @pytest.mark.parametrize("text", ["Where is the key?", "boat", "NASA, Suzy and I.", " a\tb\nc "])

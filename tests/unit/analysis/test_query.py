@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from whyrank.analysis.query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
 from whyrank.analysis.tokenizer import tokens_of
 from whyrank.types.expressions import label_of
-from whyrank.types.query import QueryKind
+
+if TYPE_CHECKING:
+    from whyrank.types.query import QueryKind
 
 
 def codes(text: str) -> list[str]:

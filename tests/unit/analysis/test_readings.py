@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.query_terms import MAX_READINGS, term_for
+from whyrank.analysis.query import MAX_READINGS, term_for
 from whyrank.analysis.tokenizer import tokens_of
 from whyrank.storage.bm25 import occurrences, padded
 from whyrank.types.expressions import label_of, meant

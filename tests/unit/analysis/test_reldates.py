@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from whyrank.analysis.dates import told_dates
 from whyrank.analysis.query import analyse
-from whyrank.analysis.relative_dates import told_dates
 
 MONDAY = 1_703_462_400.0  # 25 December 2023
 

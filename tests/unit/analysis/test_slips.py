@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.entities import entities_in
 from whyrank.analysis.language import latin_language
-from whyrank.analysis.names import name_words, names_of, probe_for
+from whyrank.analysis.names import entities_in, name_words, names_of, probe_for
 from whyrank.analysis.query import analyse, kind_of
 from whyrank.analysis.snippets import snippet
 from whyrank.analysis.tokenizer import all_tokens, tokens_of

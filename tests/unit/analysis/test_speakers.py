@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whyrank.analysis.dates import is_mark
-from whyrank.analysis.entities import is_speaker_mark, speaker_mark, speaker_of
+from whyrank.analysis.names import is_speaker_mark, speaker_mark, speaker_of
 from whyrank.analysis.query import analyse
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.stemming import STUB_LETTERS, stem
+from whyrank.analysis.language import STUB_LETTERS, stem
 from whyrank.analysis.tokenizer import tokens_of
 
 

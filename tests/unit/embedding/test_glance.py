@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from whyrank.providers.wordllama import TABLE, TOKENIZER, WordLlama, plainly_spelled
-from whyrank.providers.wordllama_bpe import MAX_LETTERS, Glance
+from whyrank.providers.wordllama import MAX_LETTERS, TABLE, TOKENIZER, Glance, WordLlama, plainly_spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 QUESTIONS = [
     "what does Suzy drink?", "Remind Me", 'the "exact phrase" of C:\\notes', "Lärmschutz an der Straße", "где мой чай",

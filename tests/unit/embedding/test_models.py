@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +13,9 @@ from tests.multilingual import installed as multilingual_files
 from whyrank.errors import MissingExtra
 from whyrank.providers.names import FETCHED, MULTILINGUAL, NAMES, SERVED
 from whyrank.providers.registry import embedder_named, fetch, models
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_every_embedder_is_listed_with_the_space_it_has() -> None:

@@ -14,8 +14,8 @@ from tests.faulty_server import Fault, FaultyServer, seeded_plan
 from whyrank.errors import ProviderError, ProviderGarbage, ProviderRefused, ProviderTimeout, ProviderUnavailable
 from whyrank.providers.endpoint import Endpoint, Patience
 from whyrank.providers.http import Transport
+from whyrank.providers.names import PROMPTS, canonical_prompt, prompts_of
 from whyrank.providers.openai import OpenAiEmbedder, ServedModel
-from whyrank.providers.prompts import PROMPTS, canonical_prompt, prompts_of
 from whyrank.testing.fakes import WordDirections
 
 TEXTS = [f"note number {i} about tea" for i in range(10)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import whyrank
-from whyrank.providers.vector_cache import with_cache
+from whyrank.providers.vectors import with_cache
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 
 class Counting(WordDirections):

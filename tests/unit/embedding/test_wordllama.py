@@ -80,7 +80,7 @@ def test_the_space_names_model_revision_dimension_and_preparation() -> None:
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wordllama", None)
-    with pytest.raises(MissingExtra, match="pip install"):
+    with pytest.raises(MissingExtra, match="whyrank model fetch wordllama"):
         WordLlama()
 
 

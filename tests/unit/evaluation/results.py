@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from whyrank.evaluation.failures import FailureDocument, Story
 from whyrank.evaluation.measures import MAIN, MEASURES
-from whyrank.evaluation.results import Kept, KeptQuery, KeptSet
+from whyrank.evaluation.results import FailureDocument, Kept, KeptQuery, KeptSet, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def query(identity: str, values: Mapping[str, float], **changed: Any) -> KeptQuery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +13,6 @@ from whyrank.evaluation.abstention import (
     ALL_OTHER_SETS,
     NAMES_SWAPPED,
     OTHER_SCOPES,
-    Outcome,
     Point,
     Side,
     abstention,
@@ -23,13 +22,17 @@ from whyrank.evaluation.abstention import (
     unanswerable_questions,
 )
 from whyrank.evaluation.datasets import EvaluationSet, Question
+from whyrank.evaluation.harness import Judged
 from whyrank.types.memory import GLOBAL, Document, Scope
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ANN, BOB = Scope("user", "ann"), Scope("user", "bob")
 
 
-def asked(*evidence: float) -> list[Outcome]:
-    return [Outcome(value, value < 0.3, value >= 0.6) for value in evidence]
+def asked(*evidence: float) -> list[Judged]:
+    return [Judged(value, "nothing" if value < 0.3 else "found" if value >= 0.6 else "weak") for value in evidence]
 
 
 SIDE = Side("foreign", asked(0.2, 0.5, 0.6, 0.9), asked(0.1, 0.2, 0.5, 0.4))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +12,10 @@ import whyrank
 from whyrank.errors import BadDataset
 from whyrank.evaluation.datasets import load_set
 from whyrank.evaluation.harness import CEILING, as_data, evaluate, write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 DOCUMENTS = [
     {"id": "tea", "title": "Tea", "text": "green tea in the afternoon", "meta": {"scope": "ann"}},

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import whyrank
 from tests.unit.evaluation.test_harness import engine, folder  # noqa: F401 - fixtures
 from whyrank.errors import BadDataset, ConfigError
 from whyrank.evaluation import abstention, harness
 from whyrank.evaluation import results as kept
-from whyrank.evaluation.abstention import Abstention, Outcome, Side
+from whyrank.evaluation.abstention import Abstention, Side
 from whyrank.evaluation.datasets import digest, load_set
-from whyrank.evaluation.failures import worst
+from whyrank.evaluation.harness import Judged
+from whyrank.evaluation.results import worst
 
-SIDE = Side("foreign", [Outcome(0.9, False, True), Outcome(0.4, False, False)], [Outcome(0.1, True, False)])
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import whyrank
+
+SIDE = Side("foreign", [Judged(0.9, "found"), Judged(0.4, "weak")], [Judged(0.1, "nothing")])
 
 
 @pytest.fixture

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, NotFound
 from whyrank.evaluation.pins import LOOKED_AT, SKETCH, from_line, shared, to_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BACKUPS = """# Backups
 

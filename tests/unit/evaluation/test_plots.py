@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import ConfigError, MissingExtra
-from whyrank.evaluation.abstention import Abstention, Outcome, Side
-from whyrank.evaluation.report.charts import check_drawable, draw_plot
+from whyrank.evaluation.abstention import Abstention, Side
+from whyrank.evaluation.harness import Judged
+from whyrank.evaluation.report.html import check_drawable, draw_plot
 
-SIDE = Side("foreign", [Outcome(0.9, False, True), Outcome(0.4, False, False)], [Outcome(0.1, True, False)])
+SIDE = Side("foreign", [Judged(0.9, "found"), Judged(0.4, "weak")], [Judged(0.1, "nothing")])
 
 
 def test_a_file_of_another_kind_is_refused() -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.evaluation.synthetic_queries import (
-    HIDDEN_KINDS,
-    KINDS,
-    Material,
-    Pseudo,
-    by_source,
-    hide,
-    plain,
-    questions,
-)
+from whyrank.evaluation.tuning import HIDDEN_KINDS, KINDS, Material, Pseudo, by_source, hide, plain, questions
 from whyrank.types.memory import GLOBAL, Memory, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 BODY = (
     "The hull was tarred in spring and the oarlock squeaks, so a drop of oil helps for a week or two at sea, "

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,6 +24,10 @@ from whyrank.evaluation.small_stores import (
     files_of,
 )
 from whyrank.types.memory import GLOBAL, Document, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 ANN, BOB = Scope("user", "ann"), Scope("user", "bob")
 

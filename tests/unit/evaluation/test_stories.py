@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.evaluation.datasets import load_set
-from whyrank.evaluation.failures import Story, rank_of, worst, worst_of
 from whyrank.evaluation.harness import evaluate
+from whyrank.evaluation.results import Story, rank_of, worst, worst_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DOCUMENTS = [
     {"id": "kettle", "text": "The kettle boils water for tea in the morning."},

@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from whyrank.evaluation.report.charts import draw_curves
-from whyrank.evaluation.synthetic_queries import Pseudo
-from whyrank.evaluation.tuning import FOLDS, MIN_QUERIES, Choice, Fit, Trial, _dealt, gain, grid, tune
+from whyrank.evaluation.report.html import draw_curves
+from whyrank.evaluation.tuning import FOLDS, MIN_QUERIES, Choice, Fit, Pseudo, Trial, _dealt, gain, grid, tune
 from whyrank.types.memory import GLOBAL
 
 PRESENT = Choice(0.9)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterable, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from whyrank.analysis.document import entry_for
 from whyrank.errors import ProviderUnavailable
 from whyrank.ingest.embedding import PROVIDER, Desk
-from whyrank.ingest.entries import entry_for
 from whyrank.ingest.pipeline import MEMORIES_PER_BATCH, embedded_ahead
 from whyrank.protocols import Changes
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
 
 class Embedder(WordDirections):

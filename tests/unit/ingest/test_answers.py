@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.ingest.extraction.parsing import MAX_ANSWER, MAX_FACTS, Fact, ParsedAnswer, read_answer
+from whyrank.ingest.extraction.prompts import MAX_ANSWER, MAX_FACTS, Fact, ParsedAnswer, read_answer
 
 WINDOW = "The lighthouse server\nruns its backup nightly at 3:00. Keys rotate in June."
 GOOD = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from whyrank.analysis.normalize import estimated_tokens
 from whyrank.errors import ConfigError
-from whyrank.ingest.chunking import Chunk, ChunkSize, chunk, packed
+from whyrank.ingest.documents import Chunk, ChunkSize, chunk, packed
 from whyrank.ingest.markdown import parse_markdown, parse_plain
 
 SMALL = ChunkSize(tokens=40, overlap=8)

@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from whyrank.ingest.dates import date_in_name, is_evergreen, parse_date
+from whyrank.analysis.dates import parse_date
+from whyrank.ingest.documents import date_in_name, is_evergreen
 
 NOON = datetime(2031, 2, 3, 12, 0, tzinfo=UTC).timestamp()
 MIDNIGHT = NOON - 12 * 3600

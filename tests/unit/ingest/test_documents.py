@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import whyrank
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.documents import memories_of
+from whyrank.ingest.documents import ChunkSize, memories_of
 from whyrank.types.memory import Document
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_document_without_text_is_what_it_is_called() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from whyrank.analysis.document import content_hash, fingerprints, id_for
 from whyrank.analysis.normalize import same_text, text_key
-from whyrank.ingest.entries import content_hash, fingerprints, id_for
 from whyrank.types.memory import GLOBAL, Scope
 
 

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whyrank.analysis.document import entry_for
 from whyrank.errors import ConfigError, ProviderRefused, ProviderUnavailable
-from whyrank.ingest.entries import entry_for
 from whyrank.ingest.extraction.extractor import PROVIDER_FAILURES, Extraction, ExtractionSettings, Extractor
 from whyrank.ingest.extraction.ledger import LIFETIME_S, records_of
-from whyrank.ingest.extraction.parsing import MAX_FACTS
-from whyrank.ingest.extraction.prompts import WindowSize
+from whyrank.ingest.extraction.prompts import MAX_FACTS, WindowSize
 from whyrank.ingest.walk import parsed
 from whyrank.protocols import Changes, Completion, Llm, Message
 from whyrank.testing.fakes import Answer, ScriptedLlm, WordDirections

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from whyrank.analysis.document import embedded_text, entry_for
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.documents import Read, memories_in
+from whyrank.ingest.documents import ChunkSize, Read, memories_in
 from whyrank.types.memory import GLOBAL, Memory, Scope
 
 MTIME = datetime(2030, 1, 1, tzinfo=UTC).timestamp()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from whyrank.analysis.document import entry_for
 from whyrank.errors import ProviderRefused, ProviderTimeout, ProviderUnavailable
 from whyrank.ingest.embedding import NO_DIRECTION, Desk, Embedded, embed_all
-from whyrank.ingest.entries import entry_for
 from whyrank.protocols import Changes, Entry
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import GLOBAL, Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
 NOTES = 150  # three transactions of 64, 64 and 22
 

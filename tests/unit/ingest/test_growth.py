@@ -9,9 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.ingest.shapes import Write, shapes
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.documents import memories_in
-from whyrank.ingest.entries import entries_for
+from whyrank.analysis.document import entries_for
+from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.types.memory import GLOBAL
 
 PERIOD = 840  # characters; a shape that repeats 1 to 8 characters ends at the same one of them

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import IngestError
-from whyrank.ingest.chunking import ChunkSize, chunk
-from whyrank.ingest.documents import Read, memories_in
-from whyrank.ingest.markdown import bounded_blocks, parse_markdown
-from whyrank.ingest.markdown_blocks import Block
+from whyrank.ingest.documents import ChunkSize, Read, chunk, memories_in
+from whyrank.ingest.markdown import Block, blocks_of, parse_markdown
 from whyrank.ingest.pipeline import Ingestor, Settings
 from whyrank.ingest.walk import FileEntry, SkippedPath, walk
 from whyrank.testing.memory_store import MemoryStore
@@ -285,7 +283,7 @@ def test_remarks_over_fifty_are_counted() -> None:
 
 def test_what_is_too_much_for_the_parser_is_read_as_paragraphs() -> None:
     lines = [*["- a", "b"] * 500, "", "The end."]  # 500 items, whose second lines only the parser can tell of
-    blocks, plain_from = bounded_blocks(lines, 0, room=20_000)
+    blocks, plain_from = blocks_of(lines, 0, room=20_000)
     assert plain_from == 0
     assert blocks == (Block(0, 1_000), Block(1_001, 1_002))
 

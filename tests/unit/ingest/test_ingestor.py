@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from whyrank.analysis.document import entries_for
 from whyrank.errors import IngestError, ProviderError
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.documents import memories_in
+from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.ingest.pipeline import Ingestor, Report, Settings
 from whyrank.protocols import Changes, Embedder, Entry
 from whyrank.storage.sqlite.store import SqliteStore
@@ -22,6 +19,9 @@ from whyrank.types.memory import GLOBAL, Memory, Scope
 from whyrank.types.query import Where
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 

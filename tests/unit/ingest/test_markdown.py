@@ -6,8 +6,7 @@ from datetime import date
 
 import pytest
 
-from whyrank.ingest.markdown import ParsedText, parse_markdown, parse_plain
-from whyrank.ingest.markdown_blocks import Block
+from whyrank.ingest.markdown import Block, ParsedText, parse_markdown, parse_plain
 
 
 def texts(document: ParsedText) -> list[str]:

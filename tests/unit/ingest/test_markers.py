@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ingest.chunking import ChunkSize
-from whyrank.ingest.dates import parse_date
-from whyrank.ingest.documents import Read, memories_in
+from whyrank.analysis.dates import parse_date
+from whyrank.ingest.documents import ChunkSize, Read, memories_in
 from whyrank.types.memory import GLOBAL
 
 DAY = 86_400.0

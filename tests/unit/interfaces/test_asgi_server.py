@@ -8,15 +8,18 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
 
 from whyrank.interfaces.asgi_server import Connection, check_head, server_config, stop_signals
-from whyrank.interfaces.auth import Receive, Send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, MutableMapping
+
+    from whyrank.interfaces.auth import Receive, Send
 
 ANSWER_BYTES = 50_000_000  # more than two sockets of one machine hold
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import MutableMapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from whyrank.errors import ConfigError
 from whyrank.interfaces.auth import App, AuthPolicy, Receive, Send, auth_policy, authenticated, token_from
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from pathlib import Path
 
 TOKEN = "a-token-of-some-length"
 GATE = auth_policy("127.0.0.1", ["memory.example"], TOKEN)

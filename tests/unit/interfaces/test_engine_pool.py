@@ -6,9 +6,8 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +19,10 @@ from whyrank.engine.open import open_engine
 from whyrank.errors import StoreDamaged, StoreUnavailable
 from whyrank.interfaces.engine_pool import EnginePool, PooledEngine
 from whyrank.providers.wordllama import WordLlama
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 @pytest.fixture

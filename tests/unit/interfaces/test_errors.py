@@ -41,7 +41,7 @@ def test_every_route_that_is_named_is_there() -> None:
 
 
 def test_every_tool_that_is_named_is_there() -> None:
-    from whyrank.interfaces.mcp.tools import TOOLS
+    from whyrank.interfaces.mcp.server import TOOLS
 
     assert {way.strip("`") for way in AT_MCP.values()} <= {tool.name for tool in TOOLS}
 

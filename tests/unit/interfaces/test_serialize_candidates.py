@@ -6,19 +6,21 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
 from whyrank.analysis.snippets import Snippet, Span
-from whyrank.engine.engine import Engine
 from whyrank.errors import BadQuery, ConfigError
 from whyrank.interfaces import serialize_candidates
 from whyrank.ranking.recipes import RECIPES, Recipe
-from whyrank.search.candidates import Pooled
+from whyrank.search.explain import Pooled
 from whyrank.types.memory import Memory
-from whyrank.types.results import Context, Ranking
+
+if TYPE_CHECKING:
+    from whyrank.engine.engine import Engine
+    from whyrank.types.results import Context, Ranking
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 QUESTION = "What is Suzy's standard day rate in 2026?"

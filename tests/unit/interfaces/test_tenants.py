@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from whyrank.errors import ConfigError
 from whyrank.interfaces.auth import Tenant, tenants_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GOOD = """
 [alice]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,9 @@ from whyrank.protocols import Completion, Message
 from whyrank.providers.endpoint import Endpoint, Patience
 from whyrank.providers.http import Transport
 from whyrank.providers.openai import OpenAiChat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TEA = [Message("system", "Be brief."), Message("user", "tea?")]

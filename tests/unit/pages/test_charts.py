@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.pages.reading import Read, read
-from whyrank.evaluation.report.charts import Axis, ChartBar, Series, Spot, bars, falls_and_rises, lines, reaching, short
-from whyrank.evaluation.report.html import Markup, Section, page
+from whyrank.evaluation.report.html import (
+    Axis,
+    ChartBar,
+    Markup,
+    Section,
+    Series,
+    Spot,
+    bars,
+    falls_and_rises,
+    lines,
+    page,
+    reaching,
+    short,
+)
 
 
 def drawn(chart: Markup) -> Read:

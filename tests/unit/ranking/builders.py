@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.types.memory import Memory, Scope, Source
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Query, Signal, Statistics, Where
 from whyrank.types.results import Context, Hit, Labels, Ranking
 from whyrank.types.trail import Part, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whyrank.types.trail import NameMatch
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -6,8 +6,7 @@ import pytest
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.ranking.boosts import PRESETS, Boosts, TokenGate, TokenMatch, token_points
-from whyrank.types.names import NameMatch
-from whyrank.types.trail import Step
+from whyrank.types.trail import NameMatch, Step
 
 REMIND_ME = ("remind", "me")
 

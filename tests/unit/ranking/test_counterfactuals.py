@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +14,14 @@ from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, sta
 from whyrank.ranking.diversity import MMR, Similarity
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalizers import Theoretical
-from whyrank.ranking.ranking import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, Recency
-from whyrank.types.memory import Memory
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Run, Signal
+from whyrank.types.trail import NameMatch
+
+if TYPE_CHECKING:
+    from whyrank.ranking.ranking import Stage
+    from whyrank.types.memory import Memory
 
 Scores = Mapping[str, Mapping[str, float]]
 VOTES = (Vote("vector", 0.7, Theoretical()), Vote("keyword", 0.3, Theoretical()))

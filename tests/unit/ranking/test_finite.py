@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,9 @@ from whyrank.errors import ConfigError
 from whyrank.ranking.boosts import Boosts, TokenMatch
 from whyrank.ranking.normalizers import Sigmoid, Theoretical
 from whyrank.ranking.stages import Evidence, MinScore, NameFirst, OpenClawSelection, Recency
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAKERS: list[Callable[[float], object]] = [
     lambda number: Evidence(number, 0.2),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import whyrank
 from whyrank.errors import ConfigError
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.recipes import RECIPES
-from whyrank.types.results import Hit, Ranking
 from whyrank.types.trail import part_of, replay
+
+if TYPE_CHECKING:
+    from whyrank.types.results import Hit, Ranking
 
 KEYWORD = [("a", 6.0), ("b", 2.0)]
 VECTOR = [("b", 0.9), ("c", 0.6)]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from whyrank.ranking.diversity import Similarity
+
+if TYPE_CHECKING:
+    import random
+
+    from numpy.typing import NDArray
 
 WORDS = [f"word{number}" for number in range(130)]  # more than two times 64: three counts of bits
 

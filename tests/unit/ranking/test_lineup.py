@@ -1,123 +1,83 @@
-"""Hits that are made when somebody looks at them."""
+"""Hits as columns: a hit is made only when somebody reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.unit.ranking.builders import context, hit, memory
 from whyrank.ranking.boosts import Importance
-from whyrank.ranking.ranking import (
-    Grouped,
-    Hits,
-    HitSelection,
-    Stepped,
-    behind_of,
-    chosen,
-    held_by,
-    ids_of,
-    rescore,
-    scores_of,
-    tiers_of,
-)
-from whyrank.types.memory import Memory
-from whyrank.types.results import Held, Hit, Ranking
-from whyrank.types.trail import Step
+from whyrank.ranking.ranking import drop, rescore, split_dropped
+from whyrank.types.results import Candidates, Hits, Ranking
+from whyrank.types.trail import Step, Trail
 
 A, B, C = memory("a"), memory("b"), memory("c")
+SCORES = (0.9, 0.8, 0.5)
 
 
-class Watched(Hits):
-    """Three hits that say which of them were made."""
+def watched(read: list[str]) -> Hits:
+    """Three hits that say whose trail was written."""
 
-    def __init__(self, *memories: Memory) -> None:
-        self.made: list[int] = []
-        self._memories = memories or (A, B, C)
-        self._hits = [hit(one, score) for one, score in zip(self._memories, (0.9, 0.8, 0.5), strict=True)]
+    def trail(number: int) -> Trail:
+        read.append("abc"[number])
+        return hit((A, B, C)[number], SCORES[number]).trail
 
-    def ids(self) -> list[str]:
-        return ["a", "b", "c"]
-
-    def scores(self) -> list[float]:
-        return [0.9, 0.8, 0.5]
-
-    def tiers(self) -> list[int]:
-        return [0, 0, 0]
-
-    def held(self) -> list[Held]:
-        return [*self._memories]
-
-    def behind(self) -> dict[str, tuple[int, int]]:
-        return {}
-
-    def hit(self, index: int) -> Hit:
-        self.made.append(index)
-        return self._hits[index]
-
-    def __len__(self) -> int:
-        return 3
+    candidates = Candidates.of({one.id: one for one in (A, B, C)})
+    return Hits(candidates, range(3), (0, 0, 0), SCORES, trail)
 
 
-def stepped(hits: Hits) -> Iterator[Hits]:
-    yield HitSelection(hits, [2, 0])
-    yield Grouped(hits, [2, 0], {0: [1]})
-    yield Stepped(HitSelection(hits, [2, 0]), "mmr", lambda index: Step("mmr", "set", float(index)))
+def test_ids_tiers_and_scores_are_told_without_making_a_hit() -> None:
+    read: list[str] = []
+    some = watched(read).pick([2, 0])
+    assert (some.ids, some.tiers, some.scores, len(some)) == (["c", "a"], [0, 0], [0.5, 0.9], 2)
+    assert some.column({"a": 0.3, "b": 0.4}) == [None, 0.3]
+    assert read == []
+    assert (some[1].id, read) == ("a", ["a"])
 
 
-def test_ids_and_tiers_are_told_without_making_a_hit() -> None:
-    watched = Watched()
-    for hits in stepped(watched):
-        assert (ids_of(hits), [*tiers_of(hits)], len(hits)) == (["c", "a"], [0, 0], 2)
-    assert watched.made == []
-
-
-def test_memories_are_told_without_making_a_hit() -> None:
-    watched = Watched()
-    for hits in stepped(watched):
-        assert held_by(hits) == [C, A]
-    assert watched.made == []
+def test_hits_that_are_made_are_columns_too() -> None:
+    made = (hit(A, 0.9), hit(B, 0.8).with_also(C))
+    columns = Hits.of(made)
+    assert (columns.ids, columns.tiers, columns.scores) == (["a", "b"], [0, 0], [0.9, 0.8])
+    assert columns == made
+    assert Hits.of(columns) is columns
 
 
 def test_a_stage_that_multiplies_makes_only_the_hits_that_are_looked_at() -> None:
     heavy, light = replace(C, importance=5), replace(A, importance=1)
-    watched = Watched(light, B, heavy)
-    ranked = Importance()(Ranking(watched), context(light, B, heavy)).hits
+    read: list[str] = []
+    ranked = Hits.of(Importance()(Ranking(watched(read)), context(light, B, heavy)).hits)
     # a: 0.9 × (0.75 + 0.1 × 1) = 0.765; b has no importance: 0.8; c: 0.5 × (0.75 + 0.1 × 5) = 0.625
-    assert (ids_of(ranked), [*scores_of(ranked)]) == (["b", "a", "c"], [0.8, 0.9 * 0.85, 0.5 * 1.25])
-    assert watched.made == []
+    assert (ranked.ids, ranked.scores) == (["b", "a", "c"], [0.8, 0.9 * 0.85, 0.5 * 1.25])
+    assert read == []
     assert (ranked[1].score, len(ranked[1].trail), len(ranked[0].trail)) == (0.9 * 0.85, 2, 1)
 
 
 def test_a_lift_is_told_without_making_a_hit() -> None:
-    watched = Watched()
+    read: list[str] = []
     lift = Step("name", "lift", 2)
-    ranked = rescore(Ranking(watched), lambda identity: lift if identity == "c" else None).hits
-    assert (ids_of(ranked), [*tiers_of(ranked)], [*scores_of(ranked)]) == (["c", "a", "b"], [2, 0, 0], [0.5, 0.9, 0.8])
-    assert watched.made == []
+    ranked = Hits.of(rescore(Ranking(watched(read)), lambda identity: [lift] if identity == "c" else ()).hits)
+    assert (ranked.ids, ranked.tiers, ranked.scores) == (["c", "a", "b"], [2, 0, 0], [0.5, 0.9, 0.8])
+    assert read == []
     assert [found.key for found in ranked] == [(2, 0.5), (0, 0.9), (0, 0.8)]
 
 
-def test_one_that_is_looked_at_is_made_alone() -> None:
-    watched = Watched()
-    assert chosen(watched, [2, 0])[1].id == "a"
-    assert watched.made == [0]
+def test_what_is_dropped_keeps_its_stage_and_reason() -> None:
+    read: list[str] = []
+    after = drop(Ranking(watched(read)), "test", lambda number: f"number {number}", [0, 2])
+    again = drop(after, "later", lambda number: "too late", [0])
+    assert ([found.id for found in after.hits], len(again.hits)) == (["b"], 0)
+    assert [found.id for found in split_dropped(again.dropped, frozenset({"test"}))] == ["a", "c"]
+    read.clear()
+    assert split_dropped(again.dropped, frozenset({"later"})).ids == ["b"]
+    assert read == []
+    assert [found.trail[-1] for found in again.dropped] == [
+        Step("test", "drop", why="number 0"),
+        Step("test", "drop", why="number 2"),
+        Step("later", "drop", why="too late"),
+    ]
 
 
-def test_scores_after_a_step_are_those_of_the_step() -> None:
-    _, _, after = stepped(Watched())
-    assert [*scores_of(after)] == [0.0, 1.0]
-    assert [found.score for found in after] == [0.0, 1.0]
-
-
-def test_what_stands_beside_a_hit_is_told_alike_made_or_not() -> None:
-    grouped = Grouped(Watched(), [2, 0], {0: [1]})
-    assert behind_of(grouped) == {"b": (0, 1)} == behind_of(tuple(grouped))
-    assert behind_of(HitSelection(grouped, [1, 0])) == {"b": (1, 1)}
-    assert behind_of(HitSelection(grouped, [1])) == {}
-    assert [held.id for held in grouped[0].also] == ["b"]
-
-
-def test_a_second_grouping_keeps_what_stood_beside_before() -> None:
-    once = Grouped(Watched(), [0, 2], {0: [1]})
-    twice = Grouped(once, [0], {0: [1]})
-    assert behind_of(twice) == {"b": (0, 1), "c": (0, 2)} == behind_of(tuple(twice))
+def test_what_stands_beside_a_hit_stays_beside_it() -> None:
+    grouped = watched([]).grouped({"c": (B,)})
+    assert [held.id for held in grouped.pick([2, 0])[0].also] == ["b"]
+    assert grouped.pick([0])[0].also == ()

@@ -15,5 +15,5 @@ def test_equals_are_ordered_by_content_and_not_as_they_came() -> None:
 def test_what_a_stage_makes_equal_is_ordered_by_content() -> None:
     better, other = hit(memory("b", path="b.md"), 0.6), hit(memory("a", path="a.md"), 0.5)
     # 0.6 → 0.5: both are equal now, and a.md comes before b.md.
-    ranked = rescore(ranking(better, other), lambda found: Step("test", "set", 0.5))
+    ranked = rescore(ranking(better, other), lambda identity: [Step("test", "set", 0.5)])
     assert [found.id for found in ranked.hits] == ["a", "b"]

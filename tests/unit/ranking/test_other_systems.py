@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +14,12 @@ from whyrank.ranking.parameters import Adjustments, adjusted, tunable, unhonoure
 from whyrank.ranking.recipes import RECIPES, rank_pool
 from whyrank.storage.sqlite.connection import connect
 from whyrank.types.columns import Candidate
-from whyrank.types.memory import Memory
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Run, Signal
-from whyrank.types.results import Ranking
+from whyrank.types.trail import NameMatch
+
+if TYPE_CHECKING:
+    from whyrank.types.memory import Memory
+    from whyrank.types.results import Ranking
 
 
 def ranked(recipe: str, memories: list[Memory], wish: Adjustments | None = None, **scores: dict[str, float]) -> Ranking:

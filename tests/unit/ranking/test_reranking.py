@@ -10,8 +10,7 @@ from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.ranking.fusion import Fuse
 from whyrank.ranking.recipes import Recipe
-from whyrank.ranking.reranking import Rerank
-from whyrank.ranking.stages import WINDOW_LIFT, Evidence
+from whyrank.ranking.stages import WINDOW_LIFT, Evidence, Rerank
 from whyrank.testing.fakes import SharedWords
 from whyrank.types.trail import Step, replay
 

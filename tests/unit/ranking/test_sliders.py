@@ -13,9 +13,9 @@ from whyrank.ranking.parameters import Adjustments, Slider, adjusted, sliders, u
 from whyrank.ranking.recipes import RECIPES
 from whyrank.types.columns import Candidate
 from whyrank.types.memory import Memory
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Query, Run, Signal
 from whyrank.types.results import Context
+from whyrank.types.trail import NameMatch
 
 BOTH = (Run("keyword", (Candidate("a", 2.0),)), Run("vector", (Candidate("a", 0.5),)))
 SIGNALS = {"keyword": Signal("keyword", {"a": 2.0}), "vector": Signal("vector", {"a": 0.5})}

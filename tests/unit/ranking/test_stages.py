@@ -24,10 +24,9 @@ from whyrank.ranking.stages import (
     Top,
 )
 from whyrank.types.memory import Memory, Scope
-from whyrank.types.names import NameMatch
 from whyrank.types.query import Statistics, Where
 from whyrank.types.results import Hit, Ranking
-from whyrank.types.trail import Part, Step, TermValue
+from whyrank.types.trail import NameMatch, Part, Step, TermValue
 
 
 def ids(ranked: Ranking) -> list[str]:

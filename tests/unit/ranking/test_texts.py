@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-import pytest
+from typing import TYPE_CHECKING
 
 from tests.unit.ranking.builders import memory
 from whyrank.ranking.stages import same_texts, text_key
-from whyrank.types.memory import Memory
-from whyrank.types.results import Fetched
+
+if TYPE_CHECKING:
+    from whyrank.types.memory import Memory
 
 BEGINNING = "one two three four five six seven eight"
 
@@ -32,22 +32,3 @@ def test_texts_that_begin_alike_are_the_same_only_if_they_end_alike() -> None:
 def test_several_may_say_the_same() -> None:
     texts = {"a": "tea", "b": "oil", "c": "Tea", "d": "Oil", "e": "TEA"}
     assert same_texts(memories(texts)) == [["a", "c", "e"], ["b", "d"]]
-
-
-class Row(Fetched):
-    """A row of an id and a text."""
-
-    @property
-    def text(self) -> str:
-        return str(self._row[1])
-
-    def make(self) -> Memory:
-        pytest.fail("nobody looks at it")
-
-
-def test_rows_at_hand_are_compared_without_being_made() -> None:
-    def row(known: Memory) -> Fetched:
-        return Row((known.id, known.text))
-
-    rows = [*map(row, memories({"a": "Green  tea", "b": "black tea", "c": "green TEA"}))]
-    assert same_texts(rows) == same_texts(rows) == [["a", "c"]]

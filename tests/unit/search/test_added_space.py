@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import ProviderUnavailable
-from whyrank.protocols import Embedder, Vector
 from whyrank.ranking.recipes import RECIPES
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Scope
-from whyrank.types.results import Hit
 from whyrank.types.trail import replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from whyrank.protocols import Embedder, Vector
+    from whyrank.types.results import Hit
 
 FIRST = WordDirections(32, "first")
 GERMAN = {

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.ingest.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search import query_resolution as asking
-from whyrank.search.contrast import contrast
-from whyrank.search.explain import why
+from whyrank.search.explain import contrast, why
 from whyrank.search.searcher import Searcher
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.memory import Memory
 from whyrank.types.query import Query, Where
-from whyrank.types.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whyrank.types.memory import Memory
+    from whyrank.types.results import Results
 
 EMBEDDER = WordDirections()
 NOTES = [

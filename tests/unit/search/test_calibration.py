@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
+from whyrank.analysis.document import entry_for
 from whyrank.errors import ConfigError, ProviderError
-from whyrank.ingest.entries import entry_for
 from whyrank.protocols import Changes, Store, Vector
 from whyrank.ranking.recipes import recipe_named
 from whyrank.ranking.stages import Evidence
-from whyrank.search.calibration import (
+from whyrank.search.calibrator import MIN_GAP, MIN_WEAK, _bar, calibrate, quantile
+from whyrank.search.confidence import (
     MIN_MEMORIES,
     Calibration,
     Cutoffs,
@@ -22,12 +23,11 @@ from whyrank.search.calibration import (
     calibration_for,
     calibrations_in,
     is_due,
+    judged,
     keep_calibration,
     notes_about,
     notices_about,
 )
-from whyrank.search.calibrator import MIN_GAP, MIN_WEAK, _bar, calibrate, quantile
-from whyrank.search.confidence import judged
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
@@ -35,6 +35,9 @@ from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope
 from whyrank.types.query import Query, Signal, Where
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EMBEDDER = WordDirections()
 SPACE = EMBEDDER.fingerprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.language import language_of
-from whyrank.search.calibration_questions import QUESTIONS, off_topic
+from whyrank.search.calibrator import QUESTIONS, off_topic
 
 
 @pytest.mark.parametrize("language", QUESTIONS)

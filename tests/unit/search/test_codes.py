@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
-from whyrank.analysis.entities import codes_in, is_code
+from whyrank.analysis.names import is_code
+from whyrank.analysis.query import codes_in
 from whyrank.search.confidence import COVERAGE_THRESHOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SHORT, LONG = 40, 600
 

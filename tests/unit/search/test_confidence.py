@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,11 @@ from whyrank.analysis.query import analyse
 from whyrank.search.confidence import COVERAGE_THRESHOLDS, coverage_counts, judged
 from whyrank.search.searcher import within_budget
 from whyrank.testing.fakes import WordDirections
-from whyrank.types.names import Unheld
 from whyrank.types.query import Signal
-from whyrank.types.results import Context
-from whyrank.types.trail import Step, replay
+from whyrank.types.trail import Step, Unheld, replay
+
+if TYPE_CHECKING:
+    from whyrank.types.results import Context
 
 EMBEDDER = WordDirections()  # weak from 0.4, found from 0.9
 

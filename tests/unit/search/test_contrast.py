@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,8 +11,11 @@ import whyrank
 from whyrank.errors import ConfigError, NotFound
 from whyrank.ranking.counterfactuals import Change, DroppedTerm
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.reranking import Rerank
+from whyrank.ranking.stages import Rerank
 from whyrank.testing.fakes import SharedWords
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "which tea for the afternoon"
 GREEN = "green tea for a quiet afternoon with a book"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank import Engine, Results
+from whyrank.analysis.document import entry_for
 from whyrank.errors import ConfigError, StoreTimeout
-from whyrank.ingest.entries import entry_for
 from whyrank.interfaces.engine_pool import timeout_of
 from whyrank.protocols import Changes, Vector
 from whyrank.ranking.recipes import recipe_named
@@ -22,10 +21,14 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.columns import MemoryId
-from whyrank.types.deadline import GRACE, Deadline, call_within
-from whyrank.types.names import NameProbe
-from whyrank.types.query import Query, Run, Where
+from whyrank.types.query import GRACE, Deadline, Query, Run, Where, call_within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.types.columns import MemoryId
+    from whyrank.types.trail import NameProbe
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 

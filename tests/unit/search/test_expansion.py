@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
-from whyrank.engine.engine import Engine
 from whyrank.errors import ProviderTimeout, ProviderUnavailable
-from whyrank.protocols import Llm
 from whyrank.providers.wordllama import WordLlama
 from whyrank.search.expansion import FLOOR_MS, Expander
 from whyrank.testing.fakes import ScriptedLlm
 from whyrank.types.query import Expansion
-from whyrank.types.results import Results
 from whyrank.types.trail import part_of, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from whyrank.engine.engine import Engine
+    from whyrank.protocols import Llm, Message
+    from whyrank.types.results import Results
 
 QUESTION = "what does Robin drink?"
 VARIANTS = json.dumps({"variants": ["beverage of Robin", "hot leaves in a cup"]})
@@ -204,13 +208,13 @@ def test_hyde_without_vectors_says_so(tmp_path: Path) -> None:
 def test_a_model_that_ignores_the_limit_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     may_answer, answered = threading.Event(), threading.Event()
 
-    class Deaf(ScriptedLlm):
-        def _think(self, timeout_s: float | None) -> None:
-            may_answer.wait(60)
-            answered.set()
+    def late(messages: Sequence[Message]) -> str:
+        may_answer.wait(60)
+        answered.set()
+        return "tea"
 
     monkeypatch.setattr("whyrank.search.expansion.FLOOR_MS", 50)
-    said = expander(Deaf("tea"), timeout_ms=50).widened("tea?")
+    said = expander(ScriptedLlm(late), timeout_ms=50).widened("tea?")
     was_waited_for = answered.is_set()
     may_answer.set()
     assert not was_waited_for

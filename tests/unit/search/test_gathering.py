@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.reranking import Rerank
+from whyrank.ranking.stages import Rerank
 from whyrank.testing.fakes import SharedWords
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 FACTS = (
     "tea tea tea tea, and more tea",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILES = ("notes/tea.md", "notes/Boat.md", "diary/2026-03-14.md")
 

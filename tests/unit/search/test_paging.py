@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.ranking.recipes import recipe_named
-from whyrank.types.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whyrank.types.results import Results
 
 POOL = 24  # sources that each run of the recipe openclaw brings
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.interfaces import serialize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 JOINED = ("one night-shift", "two nightShift", "three night_shift", "four night shift")
 LATER = ("a late night-shift", "a late nightShift", "no late night shift")

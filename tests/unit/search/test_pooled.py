@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
-from whyrank.engine.engine import Engine
 from whyrank.ranking.recipes import RECIPES, Plan, Recipe
 from whyrank.ranking.stages import GroupBySource
 from whyrank.testing.fakes import SharedWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.engine.engine import Engine
 
 QUESTION = "green tea for Ann"
 FACTS = (

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 import whyrank
-from whyrank.ingest.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.ranking.recipes import recipe_named
+from whyrank.search.retrieval import Retrieved
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.columns import Candidate
 from whyrank.types.memory import Scope
 from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
-from whyrank.types.results import Context, Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pytest
+
+    from whyrank.types.results import Ranking
 
 
 class Leaky(MemoryStore):
@@ -50,9 +55,9 @@ def test_what_is_forgotten_while_a_search_runs_is_still_in_its_answer(
         forgotten = writer.add("the green tea pot")
         read = Searcher._read
 
-        def forget_first(searcher: Searcher, ranking: Ranking, context: Context) -> Ranking:
+        def forget_first(searcher: Searcher, ranking: Ranking, found: Retrieved) -> tuple[Retrieved, Ranking]:
             writer.forget(forgotten.id)
-            return read(searcher, ranking, context)
+            return read(searcher, ranking, found)
 
         monkeypatch.setattr(Searcher, "_read", forget_first)
         assert [hit.memory.text for hit in reader.search("tea")] == ["the green tea pot"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
-from whyrank.analysis.accents import are_spellings, plain_spellings
+from whyrank.analysis.language import are_spellings, plain_spellings
 from whyrank.analysis.tokenizer import foreign_stems, german_stems
-from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.types.memory import Memory
 
 TEXTS = (
     "The café at the station opens at six", "A cafe in the old town closes at nine",

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.ingest.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.ranking.parameters import Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.candidates import origins_by_recipe
+from whyrank.search.explain import origins_by_recipe
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Source
 from whyrank.types.query import Query
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXTS = ["green tea in the morning", "black tea at night", "the morning train", "night train to the sea", "tea tea tea"]
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.ingest.entries import content_hash, entry_for
+from whyrank.analysis.document import content_hash, entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.postings import scorer
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Source
 from whyrank.types.query import Signal, Where
-from whyrank.types.trail import TermValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)
 MEMORIES = 3_000  # every one of them holds both terms: 3,000 places and frequencies of 8 bytes each are 96 kB

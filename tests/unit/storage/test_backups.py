@@ -6,22 +6,25 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
 from tests.damage import pages_of, zero
 from tests.kills import killer
-from whyrank.engine.engine import Engine
 from whyrank.errors import ConfigError, SchemaTooNew, StoreDamaged, StoreFull
 from whyrank.storage.sqlite import copies
 from whyrank.storage.sqlite.connection import Connection, connect
-from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.storage.sqlite.schema import MIGRATIONS
 from whyrank.types.results import memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whyrank.engine.engine import Engine
 
 OLD_STORES = Path(__file__).parent.parent.parent / "golden/stores"
 

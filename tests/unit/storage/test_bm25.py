@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from whyrank.storage.bm25 import needle, padded, term_scores, word_score
-from whyrank.storage.pools import CHUNKS_PER_SOURCE, Scored, best
+from whyrank.storage.bm25 import CHUNKS_PER_SOURCE, Scored, best, needle, padded, term_scores, word_score
 from whyrank.types.query import Statistics
 
 

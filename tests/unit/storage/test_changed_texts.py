@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
@@ -18,7 +15,6 @@ from whyrank.config import load as config
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable, StoreDamaged
-from whyrank.protocols import Embedder
 from whyrank.storage.sqlite.check import check_store
 from whyrank.storage.sqlite.checksums import check_body
 from whyrank.storage.sqlite.doc_values import BLOCK
@@ -27,6 +23,14 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Scope
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from whyrank.protocols import Embedder
 
 MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"

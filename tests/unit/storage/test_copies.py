@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from whyrank.errors import StoreDamaged
 from whyrank.storage.sqlite.copies import copy_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_copy_answers_like_the_store_and_leads_its_own_life(tmp_path: Path) -> None:

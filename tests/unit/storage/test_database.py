@@ -8,20 +8,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from tests.processes import started
-from whyrank.engine.engine import Engine
 from whyrank.errors import StoreUnavailable
 from whyrank.storage.sqlite import database as databases
 from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from whyrank.engine.engine import Engine
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 SECONDS = 20.0  # that a child may take

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whyrank.ingest.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.postings.format import Inverted, Page, one_page
 from whyrank.storage.sqlite.postings.statistics import DocumentFrequencyCache, tally
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # Two terms: 10 in the memories 0 and 2, 20 in 0, 1 and 2.
 PAGE = one_page(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import Timeout
@@ -18,6 +18,9 @@ from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.lock import locked, side_lock
 from whyrank.storage.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOLDER = """
 import sys

@@ -6,7 +6,7 @@ import random
 import shutil
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,11 +28,12 @@ from tests.mutations import (
     tables_in,
 )
 from whyrank.errors import SchemaTooNew, StoreDamaged
-from whyrank.storage.sqlite.check import Checkup
 from whyrank.storage.sqlite.checksums import vector_checksum
 from whyrank.storage.sqlite.connection import connect
-from whyrank.storage.sqlite.migrations import MIGRATIONS
-from whyrank.storage.sqlite.schema import APPLICATION_ID
+from whyrank.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS
+
+if TYPE_CHECKING:
+    from whyrank.storage.sqlite.check import Checkup
 
 ROWS = 2  # of each table that are deleted, one after the other
 SEEDS, PARTS, REPAIRED_EVERY = 200, 4, 10

@@ -7,21 +7,18 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
+from whyrank.analysis.document import content_hash, entry_for
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
 from whyrank.errors import StoreLocked
-from whyrank.ingest.entries import content_hash, entry_for
 from whyrank.protocols import Arrival, Changes
 from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.lock import locked
@@ -29,6 +26,13 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import GLOBAL, Memory, Scope
 from whyrank.types.query import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 EVERYTHING = Where(frozenset({GLOBAL}))
 SECRET = "Xyzzyplugh drinks quinoa lemonade"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
-from whyrank.engine.engine import Engine
 from whyrank.errors import StoreDamaged
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.postings import segments
@@ -17,6 +17,9 @@ from whyrank.storage.sqlite.vectors import index
 
 from ...damage import ask, settled, told
 from .test_odd_types import damage
+
+if TYPE_CHECKING:
+    from whyrank.engine.engine import Engine
 
 # Any whole number may be the key of a page; segments and blocks have only some.
 TYPES: tuple[object, ...] = (b"\xff\0\xfe", None, 1.5, "odd")

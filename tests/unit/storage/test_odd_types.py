@@ -7,18 +7,22 @@ import json
 import math
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import count
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.check import Checkup
-from whyrank.types.results import Results
 
 from ...damage import settled, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from whyrank.storage.sqlite.check import Checkup
+    from whyrank.types.results import Results
 
 # One of each in turn, row by row; a text column makes texts of numbers, which is no damage anybody could see.
 ODD: tuple[object, ...] = (b"\xff\0\xfe", None, 1.5, "odd", 2**62, b"", -3)

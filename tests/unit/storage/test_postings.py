@@ -5,17 +5,16 @@ from __future__ import annotations
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyrank.analysis.dates import is_mark
-from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED, Kernel
+from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes, Entry
 from whyrank.storage.bm25 import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, top_k
@@ -24,18 +23,24 @@ from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum, check_
 from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
-from whyrank.storage.sqlite.migrations import give_tokens_rows, number_pages
-from whyrank.storage.sqlite.postings import directory, format, scorer, segments
+from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged
 from whyrank.storage.sqlite.postings.index import PostingsIndex
+from whyrank.storage.sqlite.postings.kernel import KERNEL
+from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
 from whyrank.storage.sqlite.postings.segments import pack, unpack
+from whyrank.storage.sqlite.schema import give_tokens_rows, number_pages
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Memory, Scope, Source
 from whyrank.types.query import Run, Where
 from whyrank.types.results import forgotten, memory_of
-from whyrank.types.trail import TermValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(now=NOW)
 VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves", "cup")
@@ -160,9 +165,9 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         store.close()
 
 
-@pytest.mark.parametrize("kernel", [COMPILED, None], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("kernel", [KERNEL, NUMPY], ids=["compiled", "numpy"])
 def test_chunks_of_one_file_that_alone_can_win_do_not_hide_other_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel
 ) -> None:
     texts = [("a.md", "pot pot tea"), ("a.md", "pot tea pot"), ("b.md", "tea"), ("c.md", "tea")]
     store = SqliteStore(tmp_path / "memory.db", "postings")
@@ -225,7 +230,7 @@ def merge_all(store: SqliteStore) -> None:
 def test_what_is_written_one_by_one_is_rewritten_only_a_few_times(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 96)
     merge_all(store)
-    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in format.live_segments(store._database.reader(), "global")]
     # 96 memories are 32 flushes of three; each segment is larger than all behind it, so there are at most five.
     assert sum(sizes) == 96
     assert all(size > sum(sizes[place + 1 :]) for place, size in enumerate(sizes))
@@ -260,7 +265,7 @@ def test_segments_of_a_bulk_are_merged_many_at_once(tmp_path: Path, monkeypatch:
         put = [entry_for(fact(f"m_{number}", f"tea number{number}"), "en") for number in range(start, start + 3)]
         store.write(Changes(put=put))
         merge_all(store)
-        sizes.append([one.memories for one in directory.live_segments(store._database.reader(), "global")])
+        sizes.append([one.memories for one in format.live_segments(store._database.reader(), "global")])
     assert sizes == [[3], [3, 3], [3, 3, 3], [12]]
     assert {*told(store.keyword(["tea"], EVERYTHING, None))} == {f"m_{number}" for number in range(12)}
     store.close()
@@ -285,7 +290,7 @@ def test_segments_of_a_bulk_that_was_killed_are_merged_by_the_next_writes(
 
 def live_sizes(path: Path) -> list[int]:
     store = SqliteStore(path)
-    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in format.live_segments(store._database.reader(), "global")]
     store.close()
     return sizes
 
@@ -296,7 +301,7 @@ def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     # Three new ones are less than an eighth of 45.
     store.write(Changes(put=[entry_for(fact(f"m_{number}", "tea"), "en") for number in range(45, 48)]))
     store.settle([GLOBAL])
-    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in format.live_segments(store._database.reader(), "global")]
     assert sizes == [45, 3]
     store.close()
 

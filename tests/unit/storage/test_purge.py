@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,9 @@ from whyrank.storage.sqlite import purge
 from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.copies import copy_store
 from whyrank.types.memory import GLOBAL, Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECRET = "Xyzzyplugh drinks quinoa lemonade in the conservatory on thursdays"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,6 +15,10 @@ from whyrank.storage.sqlite.checksums import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
 from whyrank.storage.sqlite.postings.format import Text, invert, pages
 from whyrank.storage.sqlite.postings.segments import pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 MEMORIES = 150  # two whole blocks of records and signs, and a segment of postings
 

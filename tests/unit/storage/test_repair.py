@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from filelock import Timeout
 
 import whyrank
 from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
-from whyrank.engine.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
 from whyrank.storage.sqlite import copies
 from whyrank.storage.sqlite import database as databases
@@ -21,9 +19,14 @@ from whyrank.storage.sqlite.check import Checkup, Finding, check_store, shorten
 from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.lock import locked
-from whyrank.storage.sqlite.migrations import MIGRATIONS
 from whyrank.storage.sqlite.recovery import select_readable
+from whyrank.storage.sqlite.schema import MIGRATIONS
 from whyrank.types.memory import Memory, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whyrank.engine.engine import Engine
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")
 QUESTION = "the ferry at the harbour"
@@ -416,4 +419,4 @@ def test_rows_that_claim_more_than_there_is_memory_for_are_read_as_far_as_they_c
             yield (query,)
             raise MemoryError
 
-    assert select_readable(cast(Connection, Claiming()), "one", "other") == [("one",), ("other",)]
+    assert select_readable(cast("Connection", Claiming()), "one", "other") == [("one",), ("other",)]

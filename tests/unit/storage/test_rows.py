@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whyrank
 from tests.damage import ask, told
-from whyrank.ingest.entries import content_hash, entry_for
-from whyrank.protocols import Waiting
+from whyrank.analysis.document import content_hash, entry_for
 from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whyrank.protocols import Waiting
+    from whyrank.types.memory import Memory
 
 
 def row_of(memory: Memory) -> tuple[Any, ...]:
@@ -26,16 +29,7 @@ def row_of(memory: Memory) -> tuple[Any, ...]:
 def test_a_row_gives_back_the_memory_it_was_made_of() -> None:
     memory = replace(fact("m_1", "green tea"), tags=("drinks",), expires=NOW + 1, superseded_by="m_2")
     [held] = fetched([row_of(memory)])
-    assert (held.id, held.scope, held.read()) == ("m_1", "global", memory)
-
-
-@pytest.mark.parametrize(
-    "limit", [{"expires": NOW}, {"valid_from": NOW}, {"valid_until": NOW}, {"superseded_by": "m_2"}]
-)
-def test_only_what_nothing_limits_is_timeless(limit: dict[str, Any]) -> None:
-    memory = fact("m_1", "green tea")
-    held, limited = fetched([row_of(memory), row_of(replace(memory, **limit))])
-    assert (held.is_timeless, limited.is_timeless) == (True, False)
+    assert held.memory == memory
 
 
 @pytest.mark.parametrize(
@@ -52,8 +46,8 @@ def test_what_cannot_be_read_is_blank_and_told_and_harms_nobody_else(column: str
     row = list(row_of(fact("m_1", "green tea")))
     row[COLUMNS.index(column)] = value
     held, other = fetched([tuple(row), row_of(fact("m_2", "black tea"))])
-    assert (held.is_mended, held.id, held.text.startswith(shown)) == (True, "m_1", True)
-    assert (other.is_mended, other.read().text) == (False, "black tea")
+    assert (held.is_mended, held.memory.id, held.memory.text.startswith(shown)) == (True, "m_1", True)
+    assert (other.is_mended, other.memory.text) == (False, "black tea")
 
 
 def test_a_chunk_keeps_its_text_once_and_is_embedded_as_before(tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ import pytest
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.check import check_store
 from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.migrations import MIGRATIONS, Migration
-from whyrank.storage.sqlite.schema import APPLICATION_ID, prepare
+from whyrank.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration, prepare
 from whyrank.storage.sqlite.store import SqliteStore
 
 GOLDEN = Path(__file__).parents[2] / "golden/stores"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.storage.sqlite.vectors.cache import CachedVectors, read_range, renewed
 from whyrank.types.memory import GLOBAL
 
 from .test_vectors import COUNT, SPACE, cloud, filled, grow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whyrank.storage.sqlite.store import SqliteStore
 
 
 def whole(store: SqliteStore) -> tuple[CachedVectors, CachedVectors]:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from whyrank.analysis.document import entry_for
 from whyrank.errors import SpaceMismatch
-from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED, Kernel
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.doc_values import BLOCK
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
+from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.storage.sqlite.vectors import index, quantization
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope, Source
 from whyrank.types.query import Run, Where
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
 SPACE = "test/40"
 DIMENSIONS = 40  # no multiple of 64: the bits beyond must not count
 COUNT = 600
 EVERYTHING = Where(now=NOW)
-KERNELS = (COMPILED, None) if COMPILED is not None else (None,)
+KERNELS = (KERNEL, NUMPY) if COMPILED is not None else (NUMPY,)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +52,7 @@ def filled(
     points: NDArray[np.float32],
     scope: str = "global",
     prefix: str = "m",
-    kernel: Kernel | None = COMPILED,
+    kernel: Kernel = KERNEL,
 ) -> SqliteStore:
     return grow(SqliteStore(path, kernel=kernel), points, prefix, scope)
 
@@ -171,7 +176,7 @@ def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_distance_is_the_number_of_signs_that_differ(kernel: Kernel | None) -> None:
+def test_distance_is_the_number_of_signs_that_differ(kernel: Kernel) -> None:
     points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
     question = quantization.signs_of(points[:1])
     found = quantization.apart(quantization.signs_of(points), question, np.array([True, True, True, False]), kernel)
@@ -191,7 +196,7 @@ def test_the_last_of_the_nearest_takes_its_equals_along() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_numbers_are_added_where_signs_are_positive(kernel: Kernel | None) -> None:
+def test_numbers_are_added_where_signs_are_positive(kernel: Kernel) -> None:
     held = quantization.signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
     numbers = quantization.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
     most = (2**24 - 1) // 3
@@ -208,18 +213,18 @@ def test_compiled_loops_over_signs_give_what_numpy_gives(dimensions: int) -> Non
     asked = chance.standard_normal(dimensions).astype(np.float32)
     question, numbers = quantization.signs_of(asked[np.newaxis]), quantization.whole_numbers(asked)
     for mask in (None, chance.random(1_003) < 0.3):
-        compiled, plain = (quantization.apart(held, question, mask, kernel) for kernel in (COMPILED, None))
+        compiled, plain = (quantization.apart(held, question, mask, kernel) for kernel in (KERNEL, NUMPY))
         assert compiled.distances.tolist() == plain.distances.tolist()
         assert compiled.counts.tolist() == plain.counts.tolist()
     places = chance.integers(0, 1_003, 200)
-    sums = [quantization.sums_under(held, places, numbers, kernel).tolist() for kernel in (COMPILED, None)]
+    sums = [quantization.sums_under(held, places, numbers, kernel).tolist() for kernel in (KERNEL, NUMPY)]
     assert sums[0] == sums[1]
 
 
 @pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 def test_the_nearest_by_signs_are_the_same_with_and_without_compiled_loops(tmp_path: Path) -> None:
     points = cloud()
-    compiled, plain = (filled(tmp_path / f"{n}.db", points, kernel=own) for n, own in enumerate((COMPILED, None)))
+    compiled, plain = (filled(tmp_path / f"{n}.db", points, kernel=own) for n, own in enumerate((KERNEL, NUMPY)))
     for where in (EVERYTHING, Where(path="00?/*", now=NOW)):
         for question in points[::40]:
             runs = [list(store.nearest(question, SPACE, where, 20).candidates) for store in (compiled, plain)]
@@ -284,7 +289,7 @@ def test_a_turn_after_a_damaged_one_stays_as_it_is(tmp_path: Path) -> None:
 def test_codes_follow_what_is_written_and_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "EXACT_ROWS", 20_000)
     points = cloud()
-    kinds = (COMPILED, None)
+    kinds = (KERNEL, NUMPY)
     stores = [filled(tmp_path / f"{number}.db", points[:400], kernel=kernel) for number, kernel in enumerate(kinds)]
     question = points[450]
     for change in range(3):
@@ -299,7 +304,7 @@ def test_codes_follow_what_is_written_and_count_as_memory(tmp_path: Path, monkey
 
 
 def test_a_store_says_whether_a_compiled_kernel_helps(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "memory.db", kernel=None)
+    store = SqliteStore(tmp_path / "memory.db", kernel=NUMPY)
     assert store.status("").engine.endswith(", no compiled kernel")
     if COMPILED is not None:
         assert SqliteStore(tmp_path / "memory.db").status("").engine.endswith(", a compiled kernel")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # read when it is loaded
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Found, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 os.environ.setdefault("LANCEDB_LOG", "error")  # read when it is loaded
 

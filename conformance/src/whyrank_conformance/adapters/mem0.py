@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Found, Note, Question, Setup
 from .served import EmbeddingServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 os.environ["MEM0_TELEMETRY"] = "False"  # read when it is loaded
 _EVERYBODY = "everybody"  # the user of notes without a scope; a search must name one

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 from .served import EmbeddingServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _EVERYBODY = "notes"  # the wing of notes without a scope
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Ability, Adapter, Answer, Embed, Found, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _EVERYBODY = "notes"  # the folder, and so the source, of notes without a scope
 

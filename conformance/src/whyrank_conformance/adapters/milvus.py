@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _LONGEST = 65_535  # bytes of a text field
 

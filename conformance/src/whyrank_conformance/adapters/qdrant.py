@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Ids, Note, Question, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _POOL = 20  # of each run, at least; its examples fetch more than they return
 _CONSTANT = 2  # of reciprocal ranks, the default of Qdrant's server; here it has to be given

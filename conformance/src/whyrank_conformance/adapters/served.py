@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..adapter import Embed
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..adapter import Embed
 
 
 class EmbeddingServer:

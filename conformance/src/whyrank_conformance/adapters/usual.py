@@ -6,7 +6,6 @@ Written anew from the formulae that were published with the reports; no engine's
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping, Sequence
 
     from ..adapter import Vector
 else:

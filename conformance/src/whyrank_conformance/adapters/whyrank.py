@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +15,8 @@ from unittest.mock import patch
 from ..adapter import ABILITIES, Ability, Adapter, Answer, Door, Embed, Found, Note, Question, Setup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...formatting import counted, which
 from ..abstention import POINTS_DRAWN, Answered, Risk, area, best_possible, risk_by_coverage
 from ..compare import Against, Duel, Pair, by_name, within
-from ..failures import FailureDocument, Story
 from ..harness import CEILING, SINGLE_RUNS
-from ..measures import MAIN, bootstrap, compare
+from ..measures import MAIN, Comparison, bootstrap, compare
 from ..results import FIRST, Kept, KeptAbstention, KeptQuery, KeptSet, KeptSide, drawn
 from ..small_stores import VERDICTS
-from .charts import Axis, ChartBar, Series, Spot, bars, falls_and_rises, lines
 from .html import (
+    Axis,
+    ChartBar,
     Markup,
     Section,
+    Series,
+    Spot,
+    bars,
     element,
     facts,
+    falls_and_rises,
     folded,
     foreign,
     joined,
+    lines,
     listing,
     notice,
     page,
@@ -28,6 +33,11 @@ from .html import (
     preformatted,
     table,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..results import FailureDocument, Story
 
 _MOVED_SHOWN = 15  # queries of each side
 _CHANCE = 0.05  # p-value below which a difference counts as one
@@ -37,8 +47,8 @@ def duel_part(duel: Duel, *, is_against: bool) -> Markup:
     """Return one duel: its summary, the chart of all queries, and those that moved most."""
     before = f"{duel.before} of the other results" if is_against else duel.before
     title = element("h3", foreign(duel.after), " against ", foreign(before))
-    remarks = notice("Mind:", listing(foreign(said) for said in duel.remarks)) if duel.remarks else None
-    missing = notice("Not compared:", listing(foreign(said) for said in duel.left_out)) if duel.left_out else None
+    remarks = notice("Mind:", listing(map(foreign, duel.remarks))) if duel.remarks else None
+    missing = _not_compared(duel.left_out)
     if not duel.pairs:
         return joined(title, paragraph("No query can be compared."), remarks, missing)
     won, lost = duel.moved()
@@ -53,11 +63,11 @@ def duel_part(duel: Duel, *, is_against: bool) -> Markup:
 
 def _sentence(duel: Duel) -> str:
     (before, after), found, (low, high) = duel.means, duel.comparison(), duel.interval()
-    verdict = (
-        "That is more than chance does." if found.p < _CHANCE else "Chance alone does as well: no difference is shown."
-    )
+    verdict = "Chance alone does as well: no difference is shown."
     if not (found.better or found.worse):
         verdict = "No query moved."
+    elif found.p < _CHANCE:
+        verdict = "That is more than chance does."
     return (
         f"{MAIN} {before:.4f} → {after:.4f}: {found.difference:+.4f} (95 %: {low:+.4f} to {high:+.4f}). "
         f"{found.better:,} better + {found.worse:,} worse + {found.same:,} same = "
@@ -67,14 +77,21 @@ def _sentence(duel: Duel) -> str:
 
 
 def _kinds(duel: Duel) -> Markup | None:
-    rows: list[list[Markup | str]] = []
-    for kind, one in duel.kinds().items():
-        means, found = [f"{mean:.3f}" for mean in one.means], one.comparison()
-        counts = [f"{number:,}" for number in (len(one.pairs), found.better, found.worse, found.same)]
-        name = foreign(kind or "no kind")
-        rows.append([name, counts[0], *means, f"{found.difference:+.4f}", *counts[1:], f"{found.p:.4f}"])
-    head = ["kind", "queries", "before", "now", "difference", "better", "worse", "same", "p"]
-    return table(head, rows, caption=f"{MAIN} by kind") if rows else None
+    rows = [_duel_row(kind or "no kind", one) for kind, one in duel.kinds().items()]
+    return table(["kind", *_DUEL_HEAD], rows, caption=f"{MAIN} by kind") if rows else None
+
+
+_DUEL_HEAD = ("queries", "before", "now", "difference", "better", "worse", "same", "p")
+
+
+def _duel_row(name: str, duel: Duel) -> list[Markup | str]:
+    means = [f"{mean:.3f}" for mean in duel.means]
+    return [foreign(name), f"{len(duel.pairs):,}", *means, *_compared(duel.comparison())]
+
+
+def _compared(found: Comparison) -> list[str]:
+    counts = [f"{number:,}" for number in (found.better, found.worse, found.same)]
+    return [f"{found.difference:+.4f}", *counts, f"{found.p:.4f}"]
 
 
 def _moved(title: str, pairs: Sequence[Pair], duel: Duel) -> Markup | None:
@@ -94,27 +111,43 @@ def _moved(title: str, pairs: Sequence[Pair], duel: Duel) -> Markup | None:
 _OURS, _OTHER, _CEILING = 1, 6, 3  # colours
 
 
-def mean_of(one: KeptSet, line: str, measure: str = MAIN) -> float:
-    """Return the mean of a measure of a line."""
-    values = one.values(line, measure)
-    return sum(values) / len(values)
+def _mean(values: Sequence[float]) -> str:
+    return f"{sum(values) / len(values):.3f}"
+
+
+def _interval(values: Sequence[float]) -> str:
+    low, high = bootstrap(values)
+    return f"{low:.3f}–{high:.3f}"
+
+
+def _mean_bar(name: str, values: Sequence[float], colour: int = _OURS) -> ChartBar:
+    """Return the bar of a mean with its 95 % interval."""
+    return ChartBar(foreign(name), sum(values) / len(values), *bootstrap(values), colour, _mean(values))
+
+
+def _mean_bars(shown: Sequence[ChartBar], of: str = MAIN) -> Markup:
+    return bars(shown, Axis(MAIN, 0, 1), caption=f"{of}, with its 95 % interval")
 
 
 def figures_part(one: KeptSet) -> Markup:
     """Return the table of every measure of every line, and its bar chart."""
-    rows = [[_name(line), *(f"{mean_of(one, line, name):.3f}" for name in one.measures), _interval(one, line)]
-            for line in one.lines]  # fmt: skip
+    rows = [
+        [_name(line), *(_mean(one.values(line, name)) for name in one.measures), _interval(one.values(line))]
+        for line in one.lines
+    ]
     strong = [place for place, line in enumerate(one.lines) if line == one.recipes[0]]
     caption = counted(len(one.queries), "query", "queries")
     head = ["", *one.measures, f"95 % of {MAIN}"]
-    return joined(table(head, rows, strong=strong, caption=caption), _bars(one), _standing(one))
+    colours = {CEILING: _CEILING, **dict.fromkeys(one.recipes, _OURS)}
+    shown = [_mean_bar(line, one.values(line), colours.get(line, _OTHER)) for line in one.lines]
+    return joined(table(head, rows, strong=strong, caption=caption), _mean_bars(shown), _standing(one))
 
 
 def stores_part(one: KeptSet) -> Markup | None:
     """Return the draws and verdicts of small stores, if they were measured."""
     if one.stores is None:
         return None
-    rows: list[list[Markup | str]] = [
+    rows = [
         [_name(group), f"{shares.questions:,}", *(f"{share:.1%}" for share in shares[1:])]
         for group, shares in one.stores.verdicts.items()
     ]
@@ -124,30 +157,16 @@ def stores_part(one: KeptSet) -> Markup | None:
     )
 
 
-def _interval(one: KeptSet, line: str) -> str:
-    low, high = bootstrap(one.values(line))
-    return f"{low:.3f}–{high:.3f}"
-
-
 def _standing(one: KeptSet) -> Markup:
     """Return the comparison of every other line with the first recipe, except the ceiling."""
-    rows: list[list[Markup | str]] = []
-    for line in one.lines:
-        if line not in (one.recipes[0], CEILING):
-            found = compare(one.values(one.recipes[0]), one.values(line))
-            counts = [f"{number:,}" for number in (found.better, found.worse, found.same)]
-            rows.append([_name(line), f"{found.difference:+.4f}", *counts, f"{found.p:.4f}"])
+    first = one.recipes[0]
+    rows = [
+        [_name(line), *_compared(compare(one.values(first), one.values(line)))]
+        for line in one.lines
+        if line not in (first, CEILING)
+    ]
     head = ["", "difference", "queries better", "worse", "same", "p"]
-    return table(head, rows, caption=f"{MAIN} against {one.recipes[0]}, query by query")
-
-
-def _bars(one: KeptSet) -> Markup:
-    shown = []
-    for line in one.lines:
-        low, high = bootstrap(one.values(line))
-        colour = _OURS if line in one.recipes else _CEILING if line == CEILING else _OTHER
-        shown.append(ChartBar(_name(line), mean_of(one, line), low, high, colour, f"{mean_of(one, line):.3f}"))
-    return bars(shown, Axis(MAIN, 0, 1), caption=f"{MAIN}, with its 95 % interval")
+    return table(head, rows, caption=f"{MAIN} against {first}, query by query")
 
 
 def kinds_part(one: KeptSet) -> Markup | None:
@@ -163,16 +182,14 @@ def kinds_part(one: KeptSet) -> Markup | None:
     shown = []
     for kind, queries in sorted(groups.items()):
         values = [query.main(recipe) for query in queries]
-        low, high = bootstrap(values)
-        mean = sum(values) / len(values)
-        rest = [f"{sum(query.main(line) for query in queries) / len(queries):.3f}" for line in others]
-        rows.append([_name(kind), f"{len(queries):,}", f"{mean:.3f}", f"{low:.3f}–{high:.3f}", *rest])
-        shown.append(ChartBar(_name(kind), mean, low, high, written=f"{mean:.3f}"))
+        rest = [_mean([query.main(line) for query in queries]) for line in others]
+        rows.append([_name(kind), f"{len(queries):,}", _mean(values), _interval(values), *rest])
+        shown.append(_mean_bar(kind or "no kind", values))
     head = ["kind", "queries", recipe, "95 %", *others]
     return joined(
         element("h3", "By kind of query"),
         table(head, rows, caption=MAIN),
-        bars(shown, Axis(MAIN, 0, 1), caption=f"{MAIN} of {recipe}, with its 95 % interval"),
+        _mean_bars(shown, f"{MAIN} of {recipe}"),
     )
 
 
@@ -215,6 +232,8 @@ def _thin(curve: Sequence[Risk]) -> list[tuple[float, float]]:
 def abstention_part(one: KeptAbstention) -> Markup:
     """Return the curves of an abstention, with the points of the verdict."""
     share = Axis("answerable kept", 0, 1, is_share=True)
+    answered = Axis("answered, of all", 0, 1, is_share=True)
+    rejected = Axis("unanswerable rejected", 0, 1, is_share=True)
     kept = [Series(side.name, [(p.rejected, p.kept) for p in side.points]) for side in one.sides]
     risks = [Series(side.name, [(p.coverage, p.risk) for p in side.points]) for side in one.sides]
     high = max((_RISK_OF_CHANCE, *(point.risk for side in one.sides for point in side.points)))
@@ -223,12 +242,10 @@ def abstention_part(one: KeptAbstention) -> Markup:
     few = f"Too few memories to calibrate by: {', '.join(one.uncalibrated)}." if one.uncalibrated else ""
     return joined(
         paragraph("Crosses are the verdict, whose thresholds were calibrated without looking at a question."),
-        lines(
-            kept, Axis("unanswerable rejected", 0, 1, is_share=True), share, caption="kept and rejected", spots=spots
-        ),
+        lines(kept, rejected, share, caption="kept and rejected", spots=spots),
         lines(
             risks,
-            Axis("answered, of all", 0, 1, is_share=True),
+            answered,
             Axis("of those without an answer", 0, high, is_share=True),
             caption="risk–coverage, if half of all questions can be answered",
         ),
@@ -259,6 +276,7 @@ def _story(one: KeptSet, story: Story, *, is_open: bool) -> Markup:
     query = one.query(story.id)
     recipe = one.recipes[0]
     rank = query.ranks[recipe]
+    ranks = ", ".join(f"{line} {query.ranks[line] or '–'}" for line in one.lines)
     landed = f"expected at {rank}" if rank else "expected not among the results"
     summary = joined(
         foreign(query.text), element("span", f" — {MAIN} {query.main(recipe):.3f}, {landed}", class_="dim")
@@ -266,7 +284,7 @@ def _story(one: KeptSet, story: Story, *, is_open: bool) -> Markup:
     parts = [
         paragraph("query ", foreign(query.id), _about(query), kind="dim small"),
         paragraph("Expected: ", _expected(query)),
-        paragraph(_others(one, query), kind="dim small"),
+        paragraph(f"First expected document: {ranks}", kind="dim small"),
         _told("What came first", story.first) if story.first else paragraph("Nothing was found."),
         _told("The best of what was expected", story.expected),
         joined(element("h4", "What would turn the two round"), preformatted(story.flip)) if story.flip else None,
@@ -285,11 +303,6 @@ def _expected(query: KeptQuery) -> Markup:
     more = f", and {len(shown) - _EXPECTED_SHOWN} more" if len(shown) > _EXPECTED_SHOWN else ""
     listed = [joined(", " if place else "", one) for place, one in enumerate(shown[:_EXPECTED_SHOWN])]
     return joined(*listed, more)
-
-
-def _others(one: KeptSet, query: KeptQuery) -> str:
-    """List the rank of the first expected document in each line."""
-    return "First expected document: " + ", ".join(f"{line} {query.ranks[line] or '–'}" for line in one.lines)
 
 
 def _told(title: str, told: FailureDocument) -> Markup:
@@ -326,8 +339,7 @@ def page_of(kept: Kept, compared: Against | None = None) -> str:
 
 
 def _lead(kept: Kept, compared: Against | None) -> Markup:
-    about = {"whyrank": kept.whyrank, "measured": kept.made}
-    about |= kept.settings
+    about = {"whyrank": kept.whyrank, "measured": kept.made, **kept.settings}
     if compared:
         other = compared.other
         about["against"] = f"whyrank {other.whyrank}, measured {other.made}"
@@ -351,44 +363,30 @@ def _trails(trails: int, broken: int) -> Markup | None:
 def _overview(sets: Sequence[KeptSet], compared: Against | None) -> Section:
     recipe = sets[0].recipes[0]
     head = ["set", "queries", MAIN, "95 %", *SINGLE_RUNS, CEILING]
-    shown = [_bar(one) for one in sets]
+    shown = [_mean_bar(one.name, one.values(recipe)) for one in sets]
     parts = [
         paragraph(_HOW, kind="small dim"),
         table(head, [_row(one) for one in sets], caption=f"recipe {recipe}, and beside it"),
-        bars(shown, Axis(MAIN, 0, 1), caption=f"{MAIN} of {recipe}, with its 95 % interval") if len(sets) > 1 else None,
+        _mean_bars(shown, f"{MAIN} of {recipe}") if len(sets) > 1 else None,
         _compared_at_a_glance(compared) if compared else None,
     ]
     return Section("At a glance", joined(*parts))
 
 
 def _row(one: KeptSet) -> list[Markup | str]:
-    low, high = bootstrap(one.values(one.recipes[0]))
     lines = (one.recipes[0], *SINGLE_RUNS, CEILING)
-    first, *others = (f"{mean_of(one, line):.3f}" if line in one.lines else "–" for line in lines)
-    return [foreign(one.name), f"{len(one.queries):,}", first, f"{low:.3f}–{high:.3f}", *others]
-
-
-def _bar(one: KeptSet) -> ChartBar:
-    recipe = one.recipes[0]
-    low, high = bootstrap(one.values(recipe))
-    return ChartBar(foreign(one.name), mean_of(one, recipe), low, high, written=f"{mean_of(one, recipe):.3f}")
+    first, *others = (_mean(one.values(line)) if line in one.lines else "–" for line in lines)
+    return [foreign(one.name), f"{len(one.queries):,}", first, _interval(one.values(one.recipes[0])), *others]
 
 
 def _compared_at_a_glance(compared: Against) -> Markup:
-    rows: list[list[Markup | str]] = []
-    for duel in compared.duels:
-        (before, after), found = duel.means, duel.comparison()
-        counts = [f"{number:,}" for number in (len(duel.pairs), found.better, found.worse, found.same)]
-        means = f"{before:.3f}", f"{after:.3f}"
-        name = foreign(duel.set_name)
-        rows.append([name, counts[0], *means, f"{found.difference:+.4f}", *counts[1:], f"{found.p:.4f}"])
-    head = ["set", "queries", "before", "now", "difference", "better", "worse", "same", "p"]
-    missing = (
-        notice("Not compared:", listing(foreign(said) for said in compared.left_out)) if compared.left_out else None
-    )
-    if not rows:
-        return joined(element("h3", "Against the other results"), paragraph("Nothing can be compared."), missing)
-    return joined(element("h3", "Against the other results"), table(head, rows, caption=MAIN), missing)
+    rows = [_duel_row(duel.set_name, duel) for duel in compared.duels]
+    shown = table(["set", *_DUEL_HEAD], rows, caption=MAIN) if rows else paragraph("Nothing can be compared.")
+    return joined(element("h3", "Against the other results"), shown, _not_compared(compared.left_out))
+
+
+def _not_compared(left_out: Sequence[str]) -> Markup | None:
+    return notice("Not compared:", listing(map(foreign, left_out))) if left_out else None
 
 
 def _section(name: str, one: KeptSet, duel: Duel | None) -> Section:

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ...analysis.document import content_hash, entry_for, id_for
 from ...analysis.normalize import clean, estimated_tokens, same_text
 from ...errors import ConfigError, ProviderError, ProviderRefused
 from ...formatting import counted
 from ...protocols import Changes, Completion, Embedder, Entry, Llm, Message, Store
-from ...types.lifetimes import expiry
-from ...types.memory import Memory, Scope, Source
-from ..dates import date_in_name
+from ...types.memory import Memory, Scope, Source, expiry
+from ..documents import date_in_name
 from ..embedding import PROVIDER, REFUSALS_OF_EVERYBODY, Attempt, Desk, Progress
-from ..entries import content_hash, entry_for, id_for
 from ..walk import MISSING, FileEntry, SkippedPath, is_match, matching, read
-from .dedup import SAME_COSINE, Familiar, Renewal
 from .ledger import (
     DECAY,
     KEPT_LINES,
+    SAME_COSINE,
+    Familiar,
     FilePart,
     LeftOut,
     PartRecord,
+    Renewal,
     as_note,
-    left_out_of,
     name_of,
     record_of,
     records_of,
     with_lines,
 )
-from .parsing import MAX_FACTS, Fact, ParsedAnswer, read_answer
-from .prompts import WindowSize, asked, asked_again, windows
+from .prompts import MAX_FACTS, Fact, ParsedAnswer, WindowSize, asked, asked_again, read_answer, windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 ANSWER_TOKENS = 150  # of a usual answer: three facts
 
@@ -121,26 +122,17 @@ class Extraction:
         """Count the chunks still to be sent to the model: those that failed, and those not reached."""
         return self.waiting - self.asked + len(self.failed)
 
-    def count_unused(self, part: FilePart, known: list[LeftOut], refused: list[LeftOut], kept: int) -> None:
+    def count_unused(self, part: FilePart, known: list[LeftOut], refused: list[LeftOut]) -> None:
         """Add the lines of one part that were not stored; of those refused only the first are listed."""
+        place = part.path, part.window.start_line, part.window.end_line
         self.refused_lines += len(refused)
-        self.known += [_unused(part, line) for line in known]
-        self.refused += [_unused(part, line) for line in refused[:kept]]
-
-    def fail(self, part: FilePart, reason: str) -> None:
-        """Add a part of which nothing came."""
-        self.failed.append(Failed(part.path, part.window.start_line, part.window.end_line, reason))
-
-
-def _unused(part: FilePart, left_out: LeftOut) -> Unused:
-    return Unused(part.path, part.window.start_line, part.window.end_line, *left_out)
+        self.known += [Unused(*place, *line) for line in known]
+        self.refused += [Unused(*place, *line) for line in refused[:KEPT_LINES]]
 
 
 TAG = "ingest"
 ANSWER_LIMIT_TOKENS = 4_096  # twenty facts take half of it; the rest is for models that write out their reasoning
 PROVIDER_FAILURES = 3  # in a row: then it is not the text
-
-# No key, not paid for, not allowed, no such model or address: the next part would fare no better.
 
 
 @dataclass(frozen=True)
@@ -181,7 +173,8 @@ class Extractor:
         waiting = self._waiting(parts, records, now)
         report.chunks, report.waiting = len(parts), len(waiting)
         report.done_before = len(parts) - len(waiting)
-        report.estimated_tokens = sum(_estimate(part) for part in waiting)
+        messages = (message for part in waiting for message in asked(part.path, part.window))
+        report.estimated_tokens = ANSWER_TOKENS * len(waiting) + sum(estimated_tokens(one.text) for one in messages)
         looked_at = {name for name, record in records.items() if self._is_looked_at(record.path)}
         renewal = Renewal(self.store, self.scope, now, {part.fingerprint for part in parts}, records, looked_at)
         report.fading = renewal.fading()
@@ -311,16 +304,15 @@ class Extractor:
                 report.stored.append(Learned(entry.memory, fact.evidence))
             else:
                 known.append(LeftOut(fact.text, reason))
-        refused = left_out_of(heard.answer.refused)
-        report.lines += heard.answer.lines
-        report.count_unused(part, known, refused, KEPT_LINES)
+        refused = [LeftOut(bad.line, bad.reason) for bad in heard.answer.refused]
+        report.count_unused(part, known, refused)
         if heard.failure:
-            report.fail(part, heard.failure)
+            report.failed.append(Failed(part.path, part.window.start_line, part.window.end_line, heard.failure))
+        report.lines += heard.answer.lines
         if report.dry_run:
             return
         facts = tuple(entry.memory.id for entry in entries)
-        record = replace(record_of(part, report.model, now), reason=heard.failure, facts=facts)
-        record = with_lines(replace(record, outcome="failed" if heard.failure else "done"), known + refused)
+        record = with_lines(record_of(part, report.model, now, heard.failure, facts), known + refused)
         self._write(part, list(new.values()), embedded, record)
         familiar.leave_to_store()
 
@@ -385,8 +377,3 @@ class Heard:
 def _is_hopeless(error: ProviderError) -> bool:
     """Return whether the provider would refuse every other part likewise."""
     return isinstance(error, ProviderRefused) and error.status in REFUSALS_OF_EVERYBODY
-
-
-def _estimate(part: FilePart) -> int:
-    """Estimate the tokens of one part, for one call."""
-    return sum(estimated_tokens(message.text) for message in asked(part.path, part.window)) + ANSWER_TOKENS

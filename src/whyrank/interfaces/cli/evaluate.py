@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...engine.open import make_embedder
@@ -18,11 +16,10 @@ from ...evaluation.abstention import as_data as abstention_as_data
 from ...evaluation.compare import Against, Duel, against
 from ...evaluation.compare import as_data as compared_as_data
 from ...evaluation.datasets import EvaluationSet, load_kinds, split_kinds
-from ...evaluation.failures import Story, worst
 from ...evaluation.harness import CEILING, SLIPS, Evaluation, evaluate, write_run
 from ...evaluation.harness import as_data as evaluation_as_data
 from ...evaluation.measures import MAIN, bootstrap, compare
-from ...evaluation.report.charts import check_drawable, draw_plot
+from ...evaluation.report.html import check_drawable, draw_plot
 from ...evaluation.report.page import page_of
 from ...evaluation.results import (
     Kept,
@@ -31,19 +28,33 @@ from ...evaluation.results import (
     KeptSet,
     KeptSide,
     KeptStores,
+    Story,
     drawn,
     set_from,
     story_as_data,
+    worst,
 )
 from ...evaluation.small_stores import DRAWS, SEED, VERDICTS, Draws, OpenStore, better_single, evaluate_small, files_of
 from ...evaluation.small_stores import as_data as small_stores_as_data
-from ...formatting import counted, which
+from ...formatting import counted, on_one_line, which
 from ...ranking.recipes import recipe_named
-from ..errors import OK, TRAIL_BROKEN
+from ...search.confidence import MIN_MEMORIES, Calibration
+from .. import serialize
+from ..errors import OK, PINS_LOST, TRAIL_BROKEN
+from ..serialize import calibration
 from . import output
-from .files import check_data, check_page, check_picture, check_run, tell_written
-from .options import BESIDE_THE_STORE
-from .search import settings_of, thrown_away
+from .main import BESIDE_THE_STORE
+from .memories import check_data, check_page, check_picture, check_run, tell_written
+from .search import name_of, open_existing, settings_of, suggesting, thrown_away
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ...config.load import Config
+    from ...engine.engine import Engine
+    from ...evaluation.pins import Pin, PinCheck
+    from ...evaluation.tuning import Fit, HeldOut, Tuning
 
 # Settings that change results; none of them is a secret or a path.
 _TOLD = {"embedding", "keyword", "language"} | {f"embedder.{of}" for of in ("model", "dimension", "prompt", "weight")}
@@ -111,11 +122,6 @@ class ReportOptions:
         return told if self._asked.add is None else {**told, "added": self._asked.add}
 
 
-def is_story_wanted(asked: argparse.Namespace) -> bool:
-    """Return whether failure stories of the worst queries are needed; terminal output has none."""
-    return bool(asked.html or asked.keep is not None or asked.json)
-
-
 def _place_of(asked: argparse.Namespace) -> Path | None:
     """Return the path for kept results: the given file, else the default beside the store."""
     if asked.keep != BESIDE_THE_STORE:
@@ -180,19 +186,15 @@ def measure_abstention(asked: argparse.Namespace, report: ReportOptions) -> int:
         raise ConfigError("--abstention takes one recipe", "call `whyrank eval` once for each")
     measured = []
     for folder in asked.sets:
-        measured.append(_measure(folder, recipe_named(names[0]).name, asked))
+        dataset, others = load_kinds(folder), other_sets(folder, asked.abstention)
+        with thrown_away(asked) as engine, output.progress("eval", quiet=asked.json) as tick:
+            measured.append(abstention(dataset, others, engine, recipe_named(names[0]).name, tick))
         if not asked.json:
             _say_risk(measured[-1])
     if asked.plot:
         draw_plot(measured[0], Path(asked.plot))
     report.finish(abstention=[abstention_as_data(one) for one in measured], written=[asked.plot] if asked.plot else [])
     return OK
-
-
-def _measure(folder: str, recipe: str, asked: argparse.Namespace) -> Abstention:
-    dataset, others = load_kinds(folder), other_sets(folder, asked.abstention)
-    with thrown_away(asked) as engine, output.progress("eval", quiet=asked.json) as tick:
-        return abstention(dataset, others, engine, recipe, tick)
 
 
 def other_sets(folder: str, named: Sequence[str]) -> list[EvaluationSet]:
@@ -204,19 +206,27 @@ def other_sets(folder: str, named: Sequence[str]) -> list[EvaluationSet]:
 
 def _say_risk(measured: Abstention) -> None:
     for side in measured.sides:
-        output.say(output.bold(f"{measured.set_name}: {side.name}"))
-        answerable = counted(len(side.answerable), "answerable question")
-        output.say(f"{answerable}, {len(side.unanswerable)} unanswerable")
-        say_curve([side.at_kept(share) for share in KEPT_SHOWN])
-        wanted = side.at_kept(KEPT_WANTED)
-        output.say(f"at {KEPT_WANTED:.0%} kept: {wanted.rejected:.1%} rejected; AUC {side.auc:.3f}")
         own, other = side.verdicts
+        wanted, asked = side.at_kept(KEPT_WANTED), (len(side.answerable), len(side.unanswerable))
+        points = [side.at_kept(share) for share in KEPT_SHOWN]
+        _say_side(f"{measured.set_name}: {side.name}", asked, points, wanted.rejected, side.auc)
         output.say(
             f"the verdict, calibrated without labels: {own.kept:.1%} kept, {1 - other.kept:.1%} rejected; "
             f"called found: {own.found:.1%} and {other.found:.1%}"
         )
         output.say()
     say_uncalibrated(measured.uncalibrated)
+
+
+def _say_side(name: str, asked: tuple[int, int], points: Sequence[Point], rejected: float, auc: float) -> None:
+    """Print the share kept and rejected at each threshold, of answerable and unanswerable questions."""
+    output.say(output.bold(name))
+    output.say(f"{counted(asked[0], 'answerable question')}, {asked[1]} unanswerable")
+    output.say(f"{'kept':>8}{'rejected':>10}{'evidence':>10}{'answered':>10}{'risk':>8}")
+    for point in points:
+        shares = f"{point.threshold:>10.3f}{point.coverage:>10.1%}{point.risk:>8.1%}"
+        output.say(f"{point.kept:>8.1%}{point.rejected:>10.1%}{shares}")
+    output.say(f"at {KEPT_WANTED:.0%} kept: {rejected:.1%} rejected; AUC {auc:.3f}")
 
 
 def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
@@ -239,9 +249,8 @@ def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
                 output.complain(f"notice: {said}")
                 continue
             with output.progress("eval", quiet=asked.json) as tick:
-                measured.append(
-                    small_stores_as_data(evaluate_small(dataset, files, draws, recipes, open_store, tick, others))
-                )
+                found = evaluate_small(dataset, files, draws, recipes, open_store, tick, others)
+            measured.append(small_stores_as_data(found))
             if not asked.json:
                 say_set(set_from(measured[-1]))
     if not measured:
@@ -252,7 +261,7 @@ def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
 
 def _store_opener(asked: argparse.Namespace) -> OpenStore:
     """Return a function that opens an empty store; all share an embedder with a cache."""
-    from ...providers.vector_cache import with_cache
+    from ...providers.vectors import with_cache
 
     embedder = make_embedder(settings_of(asked))
     return partial(thrown_away, asked, None if embedder is None else with_cache(embedder))
@@ -330,10 +339,9 @@ def _against(one: KeptSet, line: str) -> str:
 
 def _say_abstention(measured: KeptAbstention) -> None:
     for side in measured.sides:
-        output.say(output.bold(f"{measured.name}: {side.name}"))
-        output.say(f"{counted(side.answerable, 'answerable question')}, {side.unanswerable} unanswerable")
-        say_curve([_at_kept(side, share) for share in KEPT_SHOWN])
-        output.say(f"at {KEPT_WANTED:.0%} kept: {side.rejected_at_95_kept:.1%} rejected; AUC {side.auc:.3f}")
+        points = [_at_kept(side, share) for share in KEPT_SHOWN]
+        asked = side.answerable, side.unanswerable
+        _say_side(f"{measured.name}: {side.name}", asked, points, side.rejected_at_95_kept, side.auc)
         output.say(f"the verdict, calibrated without labels: {side.kept:.1%} kept, {side.rejected:.1%} rejected")
         output.say()
     say_uncalibrated(measured.uncalibrated)
@@ -343,15 +351,6 @@ def _at_kept(side: KeptSide, share: float) -> Point:
     """Return the highest kept threshold that keeps this share of the answerable queries."""
     keeping = [point for point in side.points if point.kept >= share - _ROUNDING]
     return max(keeping, key=lambda point: point.threshold, default=side.points[0])
-
-
-def say_curve(points: Sequence[Point]) -> None:
-    """Print the share kept and rejected at each threshold."""
-    output.say(f"{'kept':>8}{'rejected':>10}{'evidence':>10}{'answered':>10}{'risk':>8}")
-    for point in points:
-        output.say(
-            f"{point.kept:>8.1%}{point.rejected:>10.1%}{point.threshold:>10.3f}{point.coverage:>10.1%}{point.risk:>8.1%}"
-        )
 
 
 def say_uncalibrated(names: Sequence[str]) -> None:
@@ -390,10 +389,200 @@ def _evaluate(folder: str, recipes: list[str], asked: argparse.Namespace) -> tup
     dataset = load_kinds(folder)
     with thrown_away(asked) as engine, output.progress("eval", quiet=asked.json) as tick:
         evaluation = evaluate(dataset, engine, recipes, tick)
-        stories = worst(evaluation, engine) if is_story_wanted(asked) else []
+        # The output of a terminal has no stories of the worst queries.
+        stories = worst(evaluation, engine) if asked.html or asked.keep is not None or asked.json else []
     if asked.run_out:
         try:
             write_run(Path(asked.run_out), evaluation.lines[recipes[0]], f"whyrank-{recipes[0]}")
         except OSError as error:
             raise ConfigError(f"{asked.run_out} cannot be written: {error.strerror}", "check the folder") from error
     return evaluation, stories
+
+
+_HOW = (
+    "Figures are nDCG@10 of questions held out: each fold judged by what the others chose. Witnesses are the kinds "
+    "that can speak for a setting; every kind can speak against it."
+)
+
+
+def tune(asked: argparse.Namespace) -> int:
+    """Try other settings on queries made of the memories; write the better ones only with --apply."""
+    if asked.plot:
+        check_picture(Path(asked.plot))
+    with open_existing(asked) as engine, output.progress("tune", quiet=asked.json) as tick:
+        options = serialize.fields(asked, "scope recipe queries seed apply")
+        tuning = engine.tune(**options, progress=tick)
+    if asked.plot:
+        _draw(tuning, Path(asked.plot))
+    written = tuning.changes if asked.apply else {}
+    if asked.json:
+        output.say_json({**serialize.tuning(tuning), "applied": bool(written)})
+    else:
+        _say_tuning(tuning, applied=bool(written))
+    _warn_of_stronger(settings_of(asked), written)
+    return OK
+
+
+def _draw(tuning: Tuning, file: Path) -> None:
+    from ...evaluation.report.html import draw_curves
+
+    try:
+        file.write_text(draw_curves(tuning), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the folder of --plot") from error
+
+
+def _say_tuning(tuning: Tuning, *, applied: bool) -> None:
+    output.say(f"present: {tuning.present}; {counted(len(tuning.trials), 'question')}, seed {tuning.seed}")
+    for fit in tuning.fits:
+        _say_fit(fit)
+    if any(fit.witnesses for fit in tuning.fits):
+        output.say(output.dim(_HOW))
+    if not tuning.changes:
+        output.say(f"Nothing to change: {tuning.reason}.")
+    for key, value in tuning.changes.items():
+        shown = output.bold(f"{key} = {'unset' if value is None else f'{value:g}'}")
+        output.say(shown + (" (written)" if applied else ""))
+        if not applied:
+            output.say(output.dim("nothing was written; --apply writes it into whyrank.toml of the workspace"))
+
+
+def _say_fit(fit: Fit) -> None:
+    output.say()
+    output.say(f"{output.bold(f'ranking.{fit.setting}')}: {fit.decision}")
+    if fit.witnesses is not None:
+        value = getattr(fit.best, fit.setting)
+        agreeing = sum(choice == fit.best for choice in fit.folds)
+        output.say(f"  best: {'unset' if value is None else f'{value:g}'}, as {agreeing} of {len(fit.folds)} folds say")
+        output.say(f"  {'':12}{'questions':>10}{'present':>10}{'chosen':>10}{'difference':>12}   95 %{'p':>21}")
+        for judged in (fit.witnesses, *fit.kinds):
+            output.say("  " + _line(judged))
+    output.say(f"  {fit.reason}")
+
+
+def _line(judged: HeldOut) -> str:
+    low, high = judged.interval
+    return (
+        f"{judged.kind or 'witnesses':12}{judged.queries:>10}{judged.present:>10.4f}{judged.chosen:>10.4f}"
+        f"{judged.compared.difference:>+12.4f}   {low:+.4f} to {high:+.4f}   {judged.compared.p:.3f}"
+    )
+
+
+def _warn_of_stronger(config: Config, written: dict[str, float | None]) -> None:
+    """Warn if a written setting has no effect, because a source of higher precedence overrides it."""
+    for key, value in written.items():
+        held, origin = config.values[key]
+        if held != value:
+            shown = "unset" if held is None else f"{held:g}"
+            output.complain(f"notice: {key} is still {shown}, from {origin}, which the workspace file cannot change")
+
+
+def calibrate(asked: argparse.Namespace) -> int:
+    """Measure and print the thresholds of the given scopes."""
+    if asked.every_scope and asked.scope:
+        raise ConfigError("--every-scope and --scope exclude each other", "leave one of them out")
+    made: list[Calibration] = []
+    with open_existing(asked) as engine, output.progress("calibrate", quiet=asked.json) as tick:
+        if asked.every_scope:
+            made.extend(_each(engine, _every_scope(engine), tick))
+        else:
+            made.append(engine.calibrate(scope=asked.scope, progress=tick))
+    if asked.json:
+        output.say_json({"calibrations": [calibration(one) for one in made]})
+        return OK
+    for one in made:
+        _say_calibration(one)
+    return OK
+
+
+def _each(engine: Engine, scopes: Sequence[str | None], tick: Callable[[int, int, str], None]) -> Iterator[Calibration]:
+    """Yield the calibrations of all scopes; one that fails is reported and skipped."""
+    for scope in scopes:
+        try:
+            yield engine.calibrate(scope=scope, progress=tick)
+        except ConfigError as error:
+            output.complain(f"notice: {scope or 'global'}: {error.message}")
+
+
+def _every_scope(engine: Engine) -> Sequence[str | None]:
+    """Return the scopes that see enough memories for a calibration, global ones included."""
+    counts = engine.status().scopes
+    shared = counts.get("global", 0)
+    seen = {scope: count + (shared if scope != "global" else 0) for scope, count in counts.items()}
+    enough = [scope for scope, count in seen.items() if count >= MIN_MEMORIES]
+    if not enough:
+        hint = "until then the default thresholds serve; ingest or add more"
+        raise ConfigError(f"no scope has {MIN_MEMORIES} memories", hint)
+    return [None if scope == "global" else scope for scope in enough]
+
+
+def _say_calibration(made: Calibration) -> None:
+    held = f"{counted(made.memories, 'memory', 'memories')}, {', '.join(made.languages)}"
+    output.say(f"{output.bold(' + '.join(made.scopes))}: {held}")
+    output.say(f"  asked: {counted(made.own, 'question')} of the store's own words, {made.foreign} foreign")
+    bars = {"evidence": made.both, "words": made.words, "cosine": made.cosine, "coverage": made.coverage}
+    for name, bar in bars.items():
+        if bar is not None:
+            output.say(
+                f"  {name + ':':10} weak from {bar.weak:.3f}, found from {bar.found:.3f}"
+                f"   (keeps {bar.kept:.0%} of the own, rejects {bar.rejected:.0%} of the foreign)"
+            )
+
+
+def pin(asked: argparse.Namespace) -> int:
+    """Record, list or remove pins."""
+    _check_typed(asked)
+    with open_existing(asked) as engine:
+        wanted = asked.id and name_of(engine, asked.id, asked.scope)
+        if asked.list:
+            pins = engine.pins(scope=asked.scope, all_scopes=asked.all_scopes)
+        elif asked.remove:
+            pins = engine.unpin(asked.query, wanted, scope=asked.scope, all_scopes=asked.all_scopes)
+        else:
+            with suggesting(engine, asked, wanted):
+                pins = [engine.pin(asked.query, wanted, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
+        file = engine.config.pins
+    if asked.json:
+        output.say_json({"pins": [serialize.pin(held) for held in pins], "file": str(file)})
+        return OK
+    done = "" if asked.list else "removed: " if asked.remove else "pinned: "
+    for held in pins:
+        output.say(done + _told(held))
+    output.say(output.dim(f"{counted(len(pins), 'pin')} in {file}" if asked.list else f"written to {file}"))
+    return OK
+
+
+def _check_typed(asked: argparse.Namespace) -> None:
+    if asked.list and asked.query is not None:
+        raise ConfigError("--list takes no query", "`whyrank pin --list` prints all pins")
+    if not asked.list and asked.query is None:
+        hint = "`whyrank pin QUERY ID` records a pin, `whyrank pin --list` prints them"
+        raise ConfigError("no query was given", hint)
+    if not asked.list and not asked.remove and asked.id is None:
+        raise ConfigError("no memory was named", "give its id or its path after the query; `whyrank search` shows both")
+
+
+def _told(held: Pin) -> str:
+    whose = f"  {output.dim(', '.join(held.scopes))}" if held.scopes else ""
+    return f"{held.query!r} → {on_one_line(held.place)}  {output.dim(f'within {held.within}')}{whose}"
+
+
+def check(asked: argparse.Namespace) -> int:
+    """Run every pinned query again."""
+    with open_existing(asked) as engine, output.progress("check", quiet=asked.json) as tick:
+        done = engine.check(scope=asked.scope, all_scopes=asked.all_scopes, recipe=asked.recipe, progress=tick)
+    if asked.json:
+        output.say_json(serialize.checkup(done))
+    else:
+        _say_check(done)
+    return PINS_LOST.exit_status if done.count("lost") else OK
+
+
+def _say_check(done: PinCheck) -> None:
+    for one in done.checked:
+        if one.status == "kept":
+            continue
+        place = f", at {output.place(one.memory)}" if one.memory is not None else ""
+        output.say(f"{output.bold(one.status)}  {_told(one.pin)}")
+        output.say(f"       {one.why}{place}" + (f", result {one.rank}" if one.status == "moved" else ""))
+    output.say(str(done))

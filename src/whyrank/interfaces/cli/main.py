@@ -5,51 +5,440 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ... import __version__
 from ...errors import ConfigError, MissingExtra, WhyrankError
+from ...types.memory import CATEGORIES, LIFETIMES, ORDERS, REFRESHED, TRUSTS
 from ..errors import CANNOT_WRITE, INTERRUPTED, OK, as_data, failure_of
-from . import options
-from .parser import Family, Parser, Verbs, common_options
 
-# Module and function of each verb: imported when the verb runs, so that no verb waits for another's imports.
-_VERBS = {
-    "ingest": ("search", "ingest"),
-    "ingest-files": ("files", "ingest_files"),
-    "search": ("search", "search"),
-    "why": ("search", "why"),
-    "show": ("facts", "show"),
-    "list": ("search", "list_memories"),
-    "rank": ("rank", "rank"),
-    "add": ("facts", "add"),
-    "update": ("facts", "update"),
-    "forget": ("facts", "forget"),
-    "recalled": ("facts", "recalled"),
-    "prune": ("facts", "prune"),
-    "export": ("facts", "export"),
-    "import": ("maintain", "import_memories"),
-    "calibrate": ("tune", "calibrate"),
-    "status": ("search", "status"),
-    "config": ("search", "config"),
-    "model": ("models", "model"),
-    "embed": ("models", "embed"),
-    "doctor": ("maintain", "doctor"),
-    "backup": ("maintain", "backup"),
-    "restore": ("maintain", "restore"),
-    "recipes": ("search", "recipes"),
-    "eval": ("evaluate", "evaluate_sets"),
-    "pin": ("tune", "pin"),
-    "check": ("tune", "check"),
-    "tune": ("tune", "tune"),
-    "mcp": (".mcp.command", "serve"),
-    "serve": (".http.serve", "serve_http"),
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_OF_ARGUMENT = re.compile(r"^argument (?=[^:]+: )")  # argparse's prefix before the name of an argument
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+
+
+def number(text: str) -> float:
+    """Read a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
+def share(text: str) -> float:
+    """Read a number from 0 to 1."""
+    read = number(text)
+    if not 0 <= read <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return read
+
+
+def one_of(what: str, names: Sequence[str]) -> Callable[[str], str]:
+    """Return a parser of one of a few names; others are refused with a suggestion."""
+
+    def read(text: str) -> str:
+        if text in names:
+            return text
+        close = get_close_matches(text, names, n=1)
+        others = f"give {', '.join(names[:-1])} or {names[-1]}"
+        raise ConfigError(f"there is no {what} {text!r}", f"did you mean {close[0]!r}?" if close else others)
+
+    return read
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser that reports errors like the rest of whyrank."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "allow_abbrev": False})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ConfigError instead of printing the usage and exiting."""
+        dash = "; put -- before a text that begins with -" if "required" in message else ""
+        raise ConfigError(_OF_ARGUMENT.sub("", message), f"`{self.prog} --help` shows what can be typed{dash}")
+
+
+class Verbs(argparse.HelpFormatter):
+    """Help formatter with a column wide enough for the longest verb: argparse ignores their indentation."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add an argument, and measure its choices with their indentation."""
+        super().add_argument(action)
+        if action.dest == "verb":
+            longest = max(map(len, action.choices or ()))
+            self._action_max_length = max(self._action_max_length, longest + 2 * self._indent_increment)
+
+
+class Once(argparse.Action):
+    """Option that may be given once: if the last of two scopes won silently, users would expect both."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Store the value, unless there is one already."""
+        if getattr(namespace, self.dest, self.default) != self.default:
+            parser.error(f"{option} is given twice, and counts once here")
+        setattr(namespace, self.dest, values)
+
+
+def common_options() -> Parser:
+    """Return the options of every verb."""
+    common = Parser(add_help=False)
+    common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
+    elsewhere = "else WHYRANK_WORKSPACE, else OPENCLAW_WORKSPACE, else this folder"
+    common.add_argument("--workspace", metavar="DIR", help=f"the workspace ({elsewhere})")
+    common.add_argument(
+        "--embedding",
+        metavar="NAME",
+        help="the embedder: wordllama, minilm, granite … (`whyrank model list`), or none",
+    )
+    common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return common
+
+
+class Option(NamedTuple):
+    """One argument or option of a verb, as `add_argument` takes it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+class Verb(NamedTuple):
+    """One verb: its name, module and function, short help, and options."""
+
+    name: str
+    module: str
+    function: str
+    about: str
+    options: tuple[Option, ...] = ()
+    exclusive: tuple[Option, ...] = ()  # options of which one can be given
+    defaults: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+def _option(*names: str, **settings: Any) -> Option:
+    return Option(names, settings)
+
+
+def _flag(name: str, help: str) -> Option:
+    return Option((name,), {"action": "store_true", "help": help})
+
+
+def _text(name: str, metavar: str, help: str, **more: Any) -> Option:
+    return Option((name,), {"metavar": metavar, "help": help, **more})
+
+
+def _number(name: str, help: str, **more: Any) -> Option:
+    return Option((name,), {"type": whole_number, "metavar": "N", "help": help, **more})
+
+
+def _sizes(text: str) -> list[int]:
+    return list(dict.fromkeys(_positive(size) for size in text.split(",")))
+
+
+def _positive(text: str) -> int:
+    number = whole_number(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than 1")
+    return number
+
+
+def _choice(what: str, names: Sequence[str]) -> dict[str, Any]:
+    return {"type": one_of(what, names), "metavar": f"{{{','.join(names)}}}"}
+
+
+BESIDE_THE_STORE = ""  # value of `--keep` without a file
+CLIENTS = ("claude-code", "claude-desktop", "cursor", "openclaw", "vscode")
+HOST = "127.0.0.1"
+MCP_PORT = 8642
+HTTP_PORT = 8643
+_MODEL_ACTIONS = ("list", "use", "add", "fetch", "rollback", "drop", "rerank")
+
+_SCOPES = _text("--scope", "S", "whose memories besides the global ones", action="append")
+_SEEN = _text("--scope", "S", "whose memories besides the global ones (user:42)", action="append")
+_FILTERS = (
+    _SEEN,
+    _text("--kind", "K", "chunk or fact"),
+    _text("--tag", "T", "only with this tag; may be repeated", action="append", default=[]),
+    _text("--category", "C", "only of this category"),
+    _text("--decay", "CLASS", "only of this decay class"),
+    _number("--min-importance", "only what matters so much (3 if not said)", metavar="1-5"),
+    _text("--path", "GLOB", "only from files whose path matches; ./, ../ and / are taken from here"),
+    _text("--language", "L", "only in this language (en, de, …)"),
+    _text("--since", "D", "only from this date on (2026-03-14)"),
+    _text("--before", "D", "only from before this date"),
+    _text("--as-of", "T", "answer as of that time"),
+    _flag("--include-superseded", "also what has been replaced"),
+)
+_EXPAND = _flag("--expand", "let a language model widen the question first")
+_ADVANCED = _flag("--advanced", "AND, OR, NOT, (…), word*, field:word; see `search`")
+_EXPLAIN = _flag("--explain", "show how every score was made, and what was dropped")
+_DRY_RUN = _flag("--dry-run", "say what would happen and change nothing")
+_EVERYBODY = _flag("--every-scope", "whoever's memories they are")
+_PIN_SCOPES = (
+    _text("--scope", "S", "whose pins besides the global ones", action="append"),
+    _flag("--all-scopes", "the pins of all scopes"),
+)
+_FIELDS = (
+    _text("--name", "NAME", "what it is called"),
+    _text("--category", "C", f"one of {', '.join(CATEGORIES)}"),
+    _text("--tag", "T", "a tag; may be repeated", action="append"),
+    _text("--entity", "E", "whom or what it is about; may be repeated", action="append"),
+    _text("--importance", "1-5", "how much it matters"),
+    _text("--decay", "CLASS", f"how long it is kept: one of {', '.join(LIFETIMES)}"),
+    _text("--date", "D", "when it happened (2026-03-14)"),
+    _text("--valid-from", "D", "from when on it holds"),
+    _text("--valid-until", "D", "from when on it holds no more"),
+    _text("--expires", "D", "from when on it is found no more"),
+    _text("--trust", "T", f"who vouches for it: one of {', '.join(TRUSTS)}"),
+    _text("--supersedes", "ID-OR-TEXT", "the memory it replaces"),
+)
+
+
+def _paging(what: str) -> tuple[Option, ...]:
+    return _number("--limit", f"how many {what}"), _number("--offset", f"skip the first {what}", default=0)
+
+
+def _owner(help: str) -> Option:
+    return _text("--scope", "S", f"{help} (global)", action=Once, default="global")
+
+
+def _whose(caller: str, offer: str) -> tuple[Option, ...]:
+    whose = "whose memories besides the global ones (user:42); facts go to the first"
+    return (
+        _text("--scope", "S", whose, action="append"),
+        _flag("--multi-scope", f"let the {caller} choose the scope of every call"),
+        _flag("--read-only", f"offer no {offer} that stores or forgets"),
+    )
+
+
+def _where(port: int, *, has_defaults: bool) -> tuple[Option, ...]:
+    return (
+        _text("--host", "H", f"where to listen ({HOST})", default=HOST if has_defaults else None),
+        _number("--port", f"the port, 0 for any ({port})", default=port if has_defaults else None),
+        _text("--allow-host", "NAME", "another name clients may ask for it by", action="append", default=[]),
+        _text("--token-file", "FILE", "holds the token to ask for (else WHYRANK_TOKEN, else a new one)"),
+    )
+
+
+_SEARCH = (
+    Verb("ingest", "search", "ingest", "index files and folders", (
+        _text("paths", "PATH", "files and folders", nargs="+"), _DRY_RUN, _owner("whose memories these are"),
+    )),
+    Verb("search", "search", "search", "find memories", (
+        _option("query", nargs="+", help="the question, a name, or words"), _ADVANCED, *_paging("results"), *_FILTERS,
+        _text("--recipe", "R", "how results are ranked; `whyrank recipes` lists them"),
+        _flag("--strict", "no results at all unless the verdict is `found`"),
+        _text("--min-confidence", "C", "only results that are at least so sure, from 0 to 1", type=share), _EXPLAIN,
+        _number("--max-tokens", "stop before the texts exceed about N tokens"),
+        _number("--timeout-ms", "answer with what was found so far after N milliseconds"), _EXPAND,
+    )),
+    Verb("why", "search", "why", "explain a rank, or an absence", (
+        _option("query", help="the question that was asked"),
+        _text("id", "ID-OR-PATH", "the memory in question, or its file"),
+        _text("--over", "ID-OR-PATH", "another one: say what would make the two change places"),
+        _number("--limit", "how many results were asked for"), _ADVANCED, *_FILTERS,
+        _text("--recipe", "R", "how results are ranked"), _EXPAND,
+    )),
+    Verb("show", "memories", "show", "print one memory whole", (_option("id", help="the memory's id"), _SCOPES)),
+    Verb("list", "search", "list_memories", "list memories", (
+        *_paging("memories"), *_FILTERS, _flag("--superseded", "only what has been replaced"),
+        _flag("--expired", "only what has expired or holds no more"),
+        _option("--sort", **_choice("order", ORDERS), default="place", help="by what, the most first (place)"),
+    )),
+    Verb("rank", "search", "rank", "fuse and explain other engines' lists", (
+        _text("files", "FILE", "a list, or NAME=FILE; - for standard input", nargs="+"),
+        _text("--recipe", "R", "how lists are fused; `whyrank recipes` (rrf)", default="rrf"),
+        _text("--k", "N", "of reciprocal rank fusion: 1/(k + rank) (60)", type=number),
+        _text("--weight", "NAME=N", "how much a list counts", action="append", default=[]),
+        _number("--limit", "how many results (10)", default=10),
+        _flag("--lower-is-better", "the lowest score of every list is the best"),
+        _text("--lower-is-better-in", "NAME", "of this list; may be repeated", action="append", default=[]),
+        _text("--superseded", "ID-OR-TEXT", "drop this: something has replaced it", action="append", default=[]),
+        _text("--texts", "FILE", "texts by id, as JSON; in hybrid-mem the same text counts once"), _EXPLAIN,
+    )),
+)  # fmt: skip
+_FILES = (
+    Verb("ingest-files", "memories", "ingest_files", "extract facts from files by a language model", (
+        _text("--paths", "GLOBS", "patterns of files below the workspace, with commas (setting ingest.paths)"),
+        _owner("whose facts they are"),
+    ), exclusive=(
+        _flag("--dry-run", "ask the model, store nothing, show what would be stored"),
+        _flag("--plan", "ask nothing, store nothing, say how much would be asked"),
+        _flag("--left-out", "print what earlier runs did not store, and why"),
+    )),
+)  # fmt: skip
+_FACTS = (
+    Verb("add", "memories", "add", "store a fact", (
+        _text("text", "TEXT", "the fact; - reads one from every line of standard input", nargs="+"),
+        _owner("whose memory it is"), *_FIELDS,
+        _text("--key", "KEY", "a name for this write: the same again writes nothing"),
+    )),
+    Verb("update", "memories", "update", "change a fact", (
+        _text("id", "ID", "the fact"), _text("--text", "T", "its new text; - reads it from standard input"),
+        *_FIELDS, _SEEN,
+    )),
+    Verb("forget", "memories", "forget", "remove memories, or a whole scope", (
+        _text("id", "ID", "what to remove", nargs="*"), _SEEN,
+        _text("--whole-scope", "S", "remove all there is of this scope", action=Once),
+        _flag("--purge", "leave no byte of it in the file"),
+        _flag("--yes", "do not ask before a whole scope is removed"),
+    )),
+    Verb("recalled", "memories", "recalled", "say that memories were of use", (
+        _text("id", "ID", "what was of use", nargs="+"), _SEEN,
+    )),
+    Verb("prune", "memories", "prune", "remove what has expired", (
+        _SEEN, _EVERYBODY, _flag("--dry-run", "say what would go and change nothing"),
+    )),
+    Verb("export", "memories", "export", "write a scope as lines of JSON", (
+        _text("--scope", "S", "whose memories (global)", action=Once), _EVERYBODY,
+        _text("--out", "FILE", "write into this file"),
+    )),
+    Verb("import", "memories", "import_memories", "take in memories of another store", (
+        _text("format", "FORMAT", "what wrote the file: whyrank"), _text("path", "PATH", "the file"), _DRY_RUN,
+    )),
+)  # fmt: skip
+_MAINTENANCE = (
+    Verb("calibrate", "evaluate", "calibrate", "fit confidence to this store", (
+        _SCOPES, _flag("--every-scope", "the global ones, and each scope with them"),
+    )),
+    Verb("status", "search", "status", "what the store holds"),
+    Verb("config", "search", "config", "show or change settings", (
+        _option("key", nargs="?", help="a setting"), _option("value", nargs="?", help="its new value"),
+        _flag("--default", "take the setting out of the file it is written into"),
+    )),
+    Verb("model", "models", "model", "list, fetch and change embedding models and rerankers", (
+        _option("action", nargs="?", **_choice("action", _MODEL_ACTIONS), default="list", help="what to do (list)"),
+        _option("name", nargs="?", help="the model: a name, hf:ORG/MODEL, or a folder such as ./my-model"),
+        _text("--pooling", "P", "cls, mean, max or lasttoken, where the model does not say"),
+        _text("--prompt", "P", "as embedder.prompt: bge, query-passage … or a pair of texts"), _DRY_RUN,
+        _flag("--check", "compare with the model before, and keep it if pins go"),
+        _flag("--force", "change even if pinned answers are lost"),
+        _flag("--background", "leave it to a process of its own"),
+    )),
+    Verb("embed", "models", "embed", "give vectors to what waits for one"),
+    Verb("doctor", "memories", "doctor", "look whether a store is in order, and mend it", (
+        _flag("--repair", "mend what can be made anew"),
+        _flag("--deep", "make all that is derived again, and compare"),
+        _flag("--give-up", "forget memories that were set aside as unreadable"),
+    )),
+    Verb("backup", "memories", "backup", "copy the whole store into one file", (
+        _text("file", "FILE", "where to write it; an earlier backup there is replaced"),
+    )),
+    Verb("restore", "memories", "restore", "put a backup in the place of what the store holds", (
+        _text("file", "FILE", "a backup, or another store"),
+        _flag("--no-keep", "keep no copy of what the store holds now"),
+        _flag("--yes", "do not ask before memories are replaced"),
+    )),
+    Verb("recipes", "search", "recipes", "show how results are ranked", (
+        _option("name", nargs="?", help="print this recipe only"),
+    )),
+)  # fmt: skip
+_EVALUATION = (
+    Verb("eval", "evaluate", "evaluate_sets", "measure on an evaluation set", (
+        _text("sets", "SET", "folders of evaluation sets; SET:KIND for questions of a kind", nargs="*"),
+        _text("--recipe", "R", "a recipe to measure; may be repeated", action="append"),
+        _text("--add", "NAME", "a second model beside the embedder, as `whyrank model add` adds it"),
+        _text("--abstention", "OTHER", "measure the verdict; OTHER: sets whose questions cannot be answered",
+              nargs="*"),
+        _text("--small", "N,N", "measure stores of so many files, drawn at random: 11,45,130", type=_sizes),
+        _text("--draws", "N", "how many stores of each size (10)", type=_positive),
+        _number("--seed", "the seed of --small (1)"),
+        _text("--plot", "FILE", "draw the curves of --abstention (.png or .svg; one set only)"),
+        _text("--run-out", "FILE", "write a TREC run of the first recipe (one set only)"),
+        _text("--html", "FILE", "write a page that opens without network"),
+        _text("--keep", "FILE", "keep the results, with the figures of every query, as JSON; without FILE beside the"
+              " store, for the page", nargs="?", const=BESIDE_THE_STORE),
+        _text("--against", "FILE", "compare with results that were kept, query by query"),
+        _text("--from", "FILE", "show results that were kept; no SET is measured", dest="kept"),
+    )),
+    Verb("pin", "evaluate", "pin", "record a good answer", (
+        _option("query", nargs="?", help="the question"),
+        _text("id", "ID-OR-PATH", "the memory that answers it, or its file", nargs="?"),
+        _number("--within", "among how many results it shall be (5, or as it is)"),
+        _flag("--list", "print the pins"), _flag("--remove", "take out the pins of the query, or that of the id"),
+        _text("--recipe", "R", "how results are ranked when the present rank is looked up"), *_PIN_SCOPES,
+    )),
+    Verb("check", "evaluate", "check", "look whether pinned answers are still found", (
+        _text("--recipe", "R", "how results are ranked (the one in the settings)"), *_PIN_SCOPES,
+    )),
+    Verb("tune", "evaluate", "tune", "fit the ranking to these memories", (
+        _SCOPES, _text("--recipe", "R", "the recipe to fit (the one in the settings)"),
+        _number("--queries", "questions at most, of all kinds (600)", default=600),
+        _number("--seed", "the seed of questions and folds (1)", default=1),
+        _text("--plot", "FILE", "draw what every setting gains, as SVG"),
+        _flag("--apply", "write a better setting into whyrank.toml"),
+    )),
+)  # fmt: skip
+_SERVERS = (
+    Verb("mcp", ".mcp.command", "serve", "serve agents by the Model Context Protocol", (
+        *_whose("agent", "tool"), _flag("--http", "listen for HTTP instead of speaking over standard input"),
+        *_where(MCP_PORT, has_defaults=False),
+        _text("--tenants", "FILE", "serve several, each from a store of its own: a TOML table for each (--http)"),
+        _text("--print-config", "CLIENT", f"one of {', '.join(CLIENTS)}", type=one_of("client", CLIENTS)),
+    ), defaults={"usual_place": (HOST, MCP_PORT)}),
+    Verb("serve", ".http.app", "serve_http", "serve programs over HTTP, and people by a web page", (
+        *_whose("caller", "route"), *_where(HTTP_PORT, has_defaults=True),
+        _flag("--no-token", "ask for no token; on this machine alone"),
+        _number("--workers", "how many processes answer (1)", default=1),
+        _flag("--log-json", "write the log as lines of JSON"),
+        _flag("--open", "open the page in a browser, with the token off its command line"),
+        _text("--tenants", "FILE", "serve several, each from a store of its own: a TOML table for each"),
+    )),
+)  # fmt: skip
+# In the order of the help; only the family of the given verb is added to the parser.
+FAMILIES: dict[str, tuple[Verb, ...]] = {
+    "search": _SEARCH,
+    "files": _FILES,
+    "facts": _FACTS,
+    "maintenance": _MAINTENANCE,
+    "evaluation": _EVALUATION,
+    "servers": _SERVERS,
 }
+VERBS = {verb.name: verb for family in FAMILIES.values() for verb in family}
+
+
+@cache
+def _long_helps() -> dict[str, str]:
+    _, *parts = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").split("\n== ")
+    named = (part.partition(" ==\n") for part in parts)
+    return {name: text.rstrip("\n") for name, _, text in named}
+
+
+def add_verb(verbs: argparse._SubParsersAction[Parser], common: Parser, verb: Verb) -> None:
+    """Add one verb, with a short help for the list and a long one that teaches it."""
+    refreshed = ", ".join(name for name in LIFETIMES if name in REFRESHED)
+    parser = verbs.add_parser(
+        verb.name,
+        help=verb.about,
+        description=_long_helps()[verb.name].replace("{refreshed}", refreshed),
+        parents=[common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for option in verb.options:
+        parser.add_argument(*option.names, **option.settings)
+    if verb.exclusive:
+        group = parser.add_mutually_exclusive_group()
+        for option in verb.exclusive:
+            group.add_argument(*option.names, **option.settings)
+    parser.set_defaults(**verb.defaults)
+
+
 _NEEDED = {"serve": ("starlette", "uvicorn", "prometheus_client")}  # packages of an extra, by verb
 # Verbs whose answer holds these notices, and verbs that work without settings.
 _WITHOUT_WARNING = frozenset({"search", "rank", "recipes", "config"})
@@ -111,8 +500,9 @@ def _run(given: list[str]) -> int:
         if find_spec(package) is None:
             told = f"`whyrank {asked.verb}` needs {package}, which is not installed"
             raise MissingExtra(told, f"pip install 'whyrank[{asked.verb}]', or '.[{asked.verb}]' in a clone")
-    module, function = _VERBS[asked.verb]
-    status: int = getattr(import_module(f".{module}", __package__), function)(asked)
+    verb = VERBS[asked.verb]
+    # Imported when the verb runs, so that no verb waits for another's imports.
+    status: int = getattr(import_module(f".{verb.module}", __package__), verb.function)(asked)
     return status
 
 
@@ -137,29 +527,11 @@ def _fail(error: WhyrankError, *, as_json: bool) -> int:
     return failure_of(error).exit_status
 
 
-# In the order of the help; only the family of the given verb is added to the parser.
-FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "search": ("ingest", "search", "why", "show", "list", "rank"),
-    "files": ("ingest-files",),
-    "facts": ("add", "update", "forget", "recalled", "prune", "export", "import"),
-    "maintenance": ("calibrate", "status", "config", "model", "embed", "doctor", "backup", "restore", "recipes"),
-    "evaluation": ("eval", "pin", "check", "tune"),
-    "servers": ("mcp", "serve"),
-}
-_ADD_VERBS = {
-    "search": options.add_search_verbs,
-    "files": options.add_file_verbs,
-    "facts": options.add_fact_verbs,
-    "maintenance": options.add_maintenance_verbs,
-    "evaluation": options.add_evaluation_verbs,
-    "servers": options.add_server_verbs,
-}
 # Verbs of earlier versions, and their replacement.
 _MOVED = {
     "bench": "python -m benchmarks, in a clone of the repository",
     "conformance": "python -m whyrank_conformance, after pip install ./conformance in a clone of the repository",
 }
-_NAMES = [name for names in FAMILIES.values() for name in names]
 _LIKE = 0.7  # similarity below which an unknown option is not a typo of a known one
 
 
@@ -168,7 +540,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
     _check_verb(given)
-    parser = build(*(family for family, names in FAMILIES.items() if given and given[0] in names))
+    parser = build(*(family for family, verbs in FAMILIES.items() if given and VERBS.get(given[0]) in verbs))
     _check_options(given, parser)
     asked, rest = parser.parse_known_args(given)
     if rest[:1] == ["--"] and asked.verb in ("search", "add"):
@@ -184,14 +556,14 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
 
 def _check_verb(given: Sequence[str]) -> None:
     first = given[0] if given else "--help"
-    if first in (*_NAMES, "-h", "--help", "--version"):
+    if first in (*VERBS, "-h", "--help", "--version"):
         return
     if first in _MOVED:
         raise ConfigError(f"`whyrank {first}` has moved: {_MOVED[first]}")
     if first.startswith("-"):
         raise ConfigError(f"{first} stands before the verb", "options go after it: whyrank search QUERY --store PATH")
-    close = get_close_matches(first, _NAMES, n=1)
-    meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(_NAMES)}"
+    close = get_close_matches(first, VERBS, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(VERBS)}"
     raise ConfigError(f"there is no verb {first!r}", meant)
 
 
@@ -222,6 +594,8 @@ def build(*families: str) -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     # Set explicitly: argparse would format the usage to find the program name.
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser, prog=parser.prog)
+    common = common_options()
     for family in families or FAMILIES:
-        _ADD_VERBS[family](Family(verbs, common_options()))
+        for verb in FAMILIES[family]:
+            add_verb(verbs, common, verb)
     return parser

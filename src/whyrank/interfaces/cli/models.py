@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
-from ...engine.engine import Engine
 from ...engine.open import open_engine, served_card
 from ...engine.spaces import ModelChange, SpaceState
 from ...errors import ConfigError, StoreError
@@ -18,6 +16,9 @@ from ..errors import OK, PINS_LOST, WAITING
 from . import output
 from .search import open_existing, settings_of
 
+if TYPE_CHECKING:
+    import argparse
+
 _MEGABYTE = 1_000_000
 _RERANKERS = "hf:ORG/MODEL, ./FOLDER, none"
 
@@ -25,9 +26,8 @@ _RERANKERS = "hf:ORG/MODEL, ./FOLDER, none"
 def model(asked: argparse.Namespace) -> int:
     """List the models, fetch one, change to one, add a second, go back, drop one, or set the reranker."""
     if asked.action in ("list", "rollback") and asked.name is not None:
-        raise ConfigError(
-            f"`whyrank model {asked.action}` takes no name", f"`whyrank model use {asked.name}` changes to one"
-        )
+        hint = f"`whyrank model use {asked.name}` changes to one"
+        raise ConfigError(f"`whyrank model {asked.action}` takes no name", hint)
     if (asked.check or asked.force) and asked.action != "use":
         raise ConfigError("--check and --force belong to `model use`", "leave them out")
     if asked.background and asked.action not in ("use", "add"):
@@ -43,9 +43,6 @@ def model(asked: argparse.Namespace) -> int:
         raise ConfigError(f"{asked.name} has its own pooling and prompt", "leave out --pooling and --prompt")
     doing = {"list": _list, "fetch": _fetch, "use": _use, "add": _add, "rollback": _rollback, "drop": _drop}
     return {**doing, "rerank": _rerank}[asked.action](asked)
-
-
-# -- listing -----------------------------------------------------------------------------------------------------------
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -103,16 +100,13 @@ def _states(config: settings.Config) -> list[SpaceState]:
         return engine.spaces()
 
 
-# -- fetching ----------------------------------------------------------------------------------------------------------
-
-
 def _fetch(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     fetched = not asked.dry_run and _fetched(asked, config).is_new
     found = model_named(asked.name, config.models, served_card(config))
     if asked.json:
         state = {"installed": found.installed, "needs": found.needs or None, "folder": str(config.models)}
-        output.say_json({"model": found.name, "fetched": fetched, **state, "format": serialize.FORMAT})
+        output.say_json({"model": found.name, "fetched": fetched, **state})
     elif asked.dry_run and not found.installed:
         output.say(f"{found.name} would be fetched into {config.models}")
     else:
@@ -125,9 +119,6 @@ def _fetched(asked: argparse.Namespace, config: settings.Config, kind: Kind = "e
         return fetch(asked.name, config.models, tick, kind=kind, pooling=asked.pooling, prompt=asked.prompt)
 
 
-# -- changing ----------------------------------------------------------------------------------------------------------
-
-
 class ModelReport(NamedTuple):
     """Result of a model change or of its dry run; the JSON has the same fields."""
 
@@ -138,9 +129,9 @@ class ModelReport(NamedTuple):
     waiting: int
     embedded: int
     without_vector: int
-    file: str
-    in_use: str
-    decided_by: str
+    file: str = ""
+    in_use: str = ""
+    decided_by: str = ""
     switched: bool = False
     before: str = ""
     check: dict[str, Any] | None = None
@@ -173,14 +164,10 @@ def _changed(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
     name, is_new = _fetched(asked, config)
     done = ModelChange("", name, "", True, 0, 0)
     if config.store.is_file() and name != "none":
-        with _opened(config) as engine, output.progress("embedding", quiet=asked.json) as tick:
+        opened = open_engine(config.store, workspace=config.workspace, embedding=config["embedding"])
+        with opened as engine, output.progress("embedding", quiet=asked.json) as tick:
             done = engine.change_model(name, check=asked.check, force=asked.force, progress=tick)
     return _written(asked, config, done, fetched=is_new)
-
-
-def _opened(config: settings.Config) -> Engine:
-    named = config["embedding"]
-    return open_engine(config.store, workspace=config.workspace, embedding=named)
 
 
 def _written(asked: argparse.Namespace, config: settings.Config, done: ModelChange, *, fetched: bool) -> ModelReport:
@@ -189,30 +176,17 @@ def _written(asked: argparse.Namespace, config: settings.Config, done: ModelChan
     if done.switched and (done.provider in NAMES or is_recorded_name(done.provider)):
         file = str(settings.save(config, "embedding", done.provider))
     used, origin = settings_of(asked).values["embedding"]
-    return ModelReport(
-        model=done.provider or done.space,
-        dry_run=False,
-        fetched=fetched,
-        space=done.space,
-        waiting=0,
-        embedded=done.embedded,
-        without_vector=done.without_vector,
-        file=file,
-        in_use=used,
-        decided_by=origin,
-        switched=done.switched,
-        before=done.before,
-        check=serialize.agreement(done.agreement),
-    )
+    name, check = done.provider or done.space, serialize.agreement(done.agreement)
+    counts = (0, done.embedded, done.without_vector)
+    return ModelReport(name, False, fetched, done.space, *counts, file, used, origin, done.switched, done.before, check)
 
 
 def _tell(asked: argparse.Namespace, change: ModelReport) -> None:
     if asked.json:
-        output.say_json({**change._asdict(), "format": serialize.FORMAT})
+        output.say_json({**change._asdict()})
         return
     if change.dry_run:
-        output.say(f"{change.model} {'would be fetched first' if change.fetched else 'is ready'}")
-        output.say(f"{counted(change.waiting, 'text')} would be embedded, then {change.file} would name it")
+        _say_plan(change)
         return
     output.say(f"{counted(change.embedded, 'text was', 'texts were')} embedded; vectors of other models stay")
     if change.without_vector:
@@ -230,9 +204,8 @@ def _tell(asked: argparse.Namespace, change: ModelReport) -> None:
 
 
 def _say_check(check: dict[str, Any]) -> None:
-    output.say(
-        f"{check['overlap']:.0%} of the first 10 results are the same over {counted(check['questions'], 'question')}"
-    )
+    questions = counted(check["questions"], "question")
+    output.say(f"{check['overlap']:.0%} of the first 10 results are the same over {questions}")
     if check["pins"]:
         output.say(f"loses {len(check['lost']) or 'none'} of {counted(check['pins'], 'pin')}")
     for one in check["lost"]:
@@ -254,7 +227,7 @@ def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, start_new_session=True, **silent)  # type: ignore[call-overload]
     if asked.json:
-        output.say_json({"model": asked.name, "process": process.pid, "format": serialize.FORMAT})
+        output.say_json({"model": asked.name, "process": process.pid})
     else:
         does = "changes to" if asked.action == "use" else "adds"
         output.say(f"process {process.pid} {does} {asked.name}; `whyrank model list` shows how far it is")
@@ -267,30 +240,26 @@ def _add(asked: argparse.Namespace) -> int:
     if asked.background:
         return _in_background(asked, config)
     if asked.dry_run:
-        found = _would_change(asked, config)
-        name, fetched, space, waiting, embedded, lacking = (
-            found.model,
-            found.fetched,
-            found.space,
-            found.waiting,
-            0,
-            0,
-        )
+        change = _would_change(asked, config)._replace(file="")
     else:
-        name, fetched = _fetched(asked, config)
+        name, is_new = _fetched(asked, config)
         with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
             done = engine.add_model(name, progress=tick)
-        space, waiting, embedded, lacking = done.space, 0, done.embedded, done.without_vector
+        change = ModelReport(name, False, is_new, done.space, 0, done.embedded, done.without_vector)
     if asked.json:
-        told = {"model": name, "dry_run": asked.dry_run, "fetched": fetched, "space": space, "waiting": waiting}
-        output.say_json({**told, "embedded": embedded, "without_vector": lacking, "format": serialize.FORMAT})
-    elif asked.dry_run:
-        output.say(f"{name} {'would be fetched first' if fetched else 'is ready'}")
-        output.say(f"{counted(waiting, 'text')} would be embedded")
+        output.say_json(serialize.fields(change, "model dry_run fetched space waiting embedded without_vector"))
+    elif change.dry_run:
+        _say_plan(change)
     else:
-        output.say(f"{counted(embedded, 'text was', 'texts were')} embedded")
-        output.say(f"{name} votes for notes in another language than the question")
+        output.say(f"{counted(change.embedded, 'text was', 'texts were')} embedded")
+        output.say(f"{change.model} votes for notes in another language than the question")
     return OK
+
+
+def _say_plan(change: ModelReport) -> None:
+    output.say(f"{change.model} {'would be fetched first' if change.fetched else 'is ready'}")
+    then = f", then {change.file} would name it" if change.file else ""
+    output.say(f"{counted(change.waiting, 'text')} would be embedded{then}")
 
 
 def _rollback(asked: argparse.Namespace) -> int:
@@ -310,13 +279,10 @@ def _drop(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         dropped = engine.drop_model(asked.name)
     if asked.json:
-        output.say_json({"model": asked.name, "dropped": dropped, "format": serialize.FORMAT})
+        output.say_json({"model": asked.name, "dropped": dropped})
     else:
         output.say(f"{counted(dropped, 'vector')} of {asked.name} {which(dropped, 'was', 'were')} deleted")
     return OK
-
-
-# -- the reranker ------------------------------------------------------------------------------------------------------
 
 
 def _rerank(asked: argparse.Namespace) -> int:
@@ -332,7 +298,7 @@ def _rerank(asked: argparse.Namespace) -> int:
     used, origin = settings_of(asked).values["reranker.model"]
     if asked.json:
         told = {"reranker": done.name, "dry_run": asked.dry_run, "fetched": done.is_new, "file": file}
-        output.say_json({**told, "in_use": used, "decided_by": origin, "format": serialize.FORMAT})
+        output.say_json({**told, "in_use": used, "decided_by": origin})
     elif asked.dry_run:
         output.say(f"{file} would name {done.name}")
     else:
@@ -342,9 +308,6 @@ def _rerank(asked: argparse.Namespace) -> int:
     return OK
 
 
-# -- the queue ---------------------------------------------------------------------------------------------------------
-
-
 def embed(asked: argparse.Namespace) -> int:
     """Embed the memories that wait for a vector."""
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
@@ -352,7 +315,7 @@ def embed(asked: argparse.Namespace) -> int:
         behind = engine.backlog()
     if asked.json:
         told = {"space": done.space or None, "embedded": done.embedded, **serialize.backlog(behind)}
-        output.say_json({**told, "format": serialize.FORMAT})
+        output.say_json({**told})
     else:
         output.say(f"{counted(done.embedded, 'text was', 'texts were')} embedded")
         output.show_backlog(behind)

@@ -6,18 +6,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...analysis.snippets import snippet
-from ...engine.spaces import Backlog, SpaceState
 from ...formatting import counted, on_one_line
-from ...search.calibration import Calibration
-from ...types.memory import Memory, Notice
-from ...types.results import Hit, Results
 from ..sanitize import visible, visible_json
-from ..serialize import UNREMARKABLE, moment
+from ..serialize import FORMAT, UNREMARKABLE, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ...engine.spaces import Backlog, SpaceState
+    from ...search.confidence import Calibration
+    from ...types.memory import Memory, Notice
+    from ...types.results import Hit, Results
 
 _DROPPED_SHOWN = 10
 _CALIBRATIONS_SHOWN = 10
@@ -38,8 +41,9 @@ def say(text: str = "") -> None:
 
 
 def say_json(data: dict[str, Any]) -> None:
-    """Print one JSON object; control and hidden characters are written as JSON escapes."""
-    print(visible_json(json.dumps(data, ensure_ascii=False, indent=2)))
+    """Print one JSON object with its format; control and hidden characters are written as JSON escapes."""
+    told = {**data, "format": data.get("format", FORMAT)}
+    print(visible_json(json.dumps(told, ensure_ascii=False, indent=2)))
 
 
 def complain(text: str) -> None:
@@ -156,9 +160,8 @@ def show_spaces(states: Sequence[SpaceState]) -> None:
         say("space: –")
     for state in states:
         waiting = f", {counted(state.waiting, 'memory waits', 'memories wait')} for one" if state.waiting else ""
-        about = f"{state.role}, {counted(state.vectors, 'vector')}{waiting}" + (
-            f": {state.error}" if state.error else ""
-        )
+        error = f": {state.error}" if state.error else ""
+        about = f"{state.role}, {counted(state.vectors, 'vector')}{waiting}{error}"
         say(f"space: {state.name}  {dim(about)}")
 
 
@@ -176,7 +179,6 @@ def show_backlog(behind: Backlog) -> None:
 
 
 def _age(seconds: float) -> str:
-    """Format an age roughly."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"

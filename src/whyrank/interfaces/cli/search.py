@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
+import json
+import math
 import os
 import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.normalize import is_clean
 from ...config import load as settings
 from ...config.settings import SETTINGS, setting_named
 from ...engine.arguments import MAX_PATTERN_CHARACTERS
-from ...engine.engine import Engine
 from ...engine.open import open_engine
+from ...engine.open import rank as fuse
 from ...errors import ConfigError, NotFound, StoreError
-from ...formatting import on_one_line
+from ...formatting import counted, on_one_line
 from ...ingest.paths import settled, stored_name, stored_pattern
+from ...ranking.external import negative_scores
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.explain import Why
-from ...types.query import literally
+from ...types.memory import Notice
+from ...types.query import Run, literally
 from .. import serialize
 from ..errors import OK, PARTLY_READ
 from . import output
 
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ...engine.engine import Engine
     from ...protocols import Embedder
-    from ...search.contrast import Contrast
+    from ...search.explain import Contrast
+    from ...types.results import Hit, Ranking
 
 _TOLD_OTHERWISE = frozenset({"format", "calibrations", "space", "spaces", "roles", "backlog", "without_vector"})
 _NOTHING_STORED = "there is no memory here; `whyrank add TEXT` and `whyrank ingest PATH` store some"
@@ -85,19 +93,8 @@ def _say_report(report: Any) -> None:
 def search(asked: argparse.Namespace) -> int:
     """Find memories."""
     with open_existing(asked) as engine:
-        answer = engine.search(
-            " ".join(asked.query),
-            limit=asked.limit,
-            offset=asked.offset,
-            recipe=asked.recipe,
-            strict=asked.strict,
-            min_confidence=asked.min_confidence,
-            max_tokens=asked.max_tokens,
-            timeout_ms=asked.timeout_ms,
-            expand=asked.expand,
-            syntax="advanced" if asked.advanced else "plain",
-            **_filters(asked, engine),
-        )
+        options = serialize.fields(asked, "offset strict min_confidence max_tokens timeout_ms")
+        answer = engine.search(" ".join(asked.query), **options, **_question(asked, engine))
         # Dropped hits are read from the store when they are printed.
         if asked.json:
             output.say_json(serialize.results(answer, explain=asked.explain))
@@ -109,16 +106,10 @@ def search(asked: argparse.Namespace) -> int:
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
     with open_existing(asked) as engine:
-        known: dict[str, Any] = {
-            "limit": asked.limit,
-            "recipe": asked.recipe,
-            "expand": asked.expand,
-            "syntax": "advanced" if asked.advanced else "plain",
-            **_filters(asked, engine),
-        }
-        wanted, over = name_of(engine, asked.id, asked.scope), name_of(engine, asked.over, asked.scope)
+        wanted = name_of(engine, asked.id, asked.scope)
+        over = asked.over and name_of(engine, asked.over, asked.scope)
         with suggesting(engine, asked, wanted, over):
-            answer: Why | Contrast = engine.why(asked.query, wanted, over=over, **known)
+            answer: Why | Contrast = engine.why(asked.query, wanted, over=over, **_question(asked, engine))
     if asked.json:
         output.say_json(serialize.why(answer) if isinstance(answer, Why) else serialize.contrast(answer))
         return OK
@@ -152,7 +143,7 @@ def list_memories(asked: argparse.Namespace) -> int:
         is_empty = not found and not engine.status(scope=asked.scope or ()).memories
     if asked.json:
         memories = [serialize.memory(memory) for memory in found]
-        output.say_json({"memories": memories, "notices": serialize.notices(notices), "format": serialize.FORMAT})
+        output.say_json({"memories": memories, "notices": serialize.notices(notices)})
         return OK
     for memory in found:
         begin = output.dim(f"  {glimpse}") if (glimpse := output.glimpse(memory)) else ""
@@ -220,7 +211,7 @@ def recipes(asked: argparse.Namespace) -> int:
     """Print recipes."""
     chosen = [recipe_named(asked.name)] if asked.name else list(RECIPES.values())
     if asked.json:
-        output.say_json({"recipes": {recipe.name: repr(recipe) for recipe in chosen}, "format": serialize.FORMAT})
+        output.say_json({"recipes": {recipe.name: repr(recipe) for recipe in chosen}})
         return OK
     for recipe in chosen:
         output.say(output.bold(recipe.name))
@@ -259,15 +250,10 @@ def thrown_away(asked: argparse.Namespace, embedder: Embedder | None = None) -> 
     """Open an empty temporary store; it is calibrated on request only."""
     import tempfile
 
+    given = {"workspace": asked.workspace, "embedding": asked.embedding, "calibration": "manual"}
     with (
         tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
-        open_engine(
-            Path(place) / "memory.db",
-            workspace=asked.workspace,
-            embedder=embedder,
-            embedding=asked.embedding,
-            calibration="manual",
-        ) as engine,
+        open_engine(Path(place) / "memory.db", embedder=embedder, **given) as engine,
     ):
         if asked.add is not None:
             engine.add_model(asked.add)
@@ -281,31 +267,24 @@ def settings_of(asked: argparse.Namespace) -> settings.Config:
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
+def _question(asked: argparse.Namespace, engine: Engine) -> dict[str, Any]:
+    syntax = "advanced" if asked.advanced else "plain"
+    return {**serialize.fields(asked, "limit recipe expand"), "syntax": syntax, **_filters(asked, engine)}
+
+
 def _filters(asked: argparse.Namespace, engine: Engine) -> dict[str, Any]:
+    path = None if asked.path is None else stored_pattern(engine.config.notes, asked.path)
     return {
-        "scope": asked.scope,
-        "kind": asked.kind,
-        "tags": asked.tag,
-        "category": asked.category,
-        "decay": asked.decay,
-        "min_importance": asked.min_importance,
-        "language": asked.language,
-        "path": None if asked.path is None else stored_pattern(engine.config.notes, asked.path),
-        "since": asked.since,
-        "before": asked.before,
-        "as_of": asked.as_of,
-        "include_superseded": asked.include_superseded,
-    }
+        **serialize.fields(asked, "scope kind"), "tags": asked.tag,
+        **serialize.fields(asked, "category decay min_importance language"), "path": path,
+        **serialize.fields(asked, "since before as_of include_superseded"),
+    }  # fmt: skip
 
 
 _LINES = re.compile(r":\d+-\d+$")  # after a path, as results show it
 
 
-@overload
-def name_of(engine: Engine, typed: str, scope: Sequence[str] | None) -> str: ...
-@overload
-def name_of(engine: Engine, typed: None, scope: Sequence[str] | None) -> None: ...
-def name_of(engine: Engine, typed: str | None, scope: Sequence[str] | None) -> str | None:
+def name_of(engine: Engine, typed: str, scope: Sequence[str] | None) -> str:
     """Return the id or stored path for a typed name; an unknown name is returned unchanged."""
     if not typed or not is_clean(typed) or _is_id(engine, typed, scope):
         return typed
@@ -329,3 +308,267 @@ def _is_file(engine: Engine, name: str, scope: Sequence[str] | None) -> bool:
         for pattern in patterns
         if len(pattern) <= MAX_PATTERN_CHARACTERS
     )
+
+
+_STANDARD_INPUT = "-"
+_TREC_COLUMNS = 6
+_FORMS = (
+    'a list is JSON, [["id", 1.5], …] or [{"id": "…", "score": 1.5}, …] or {"id": 1.5, …}; such entries line by line; '
+    "or a TREC run: qid Q0 docid rank score tag"
+)
+_DROPPED_SHOWN = 10
+_QUOTED = 60  # characters quoted of unreadable input
+_TEXT_SHOWN = 100  # characters
+
+
+class ListEntry(NamedTuple):
+    """One entry of a list, with its query and text if the file has them."""
+
+    id: str
+    score: float
+    query: str | None = None
+    text: str | None = None
+
+
+def rank(asked: argparse.Namespace) -> int:
+    """Fuse lists, query by query."""
+    lists = dict[str, list[ListEntry]]()
+    for name, entries in (named for argument in asked.files for named in _read(argument)):
+        if name in lists:
+            hint = "name them: whyrank rank words=a/run.json near=b/run.json"
+            raise ConfigError(f"two lists are called {name!r}", hint)
+        lists[name] = entries
+    for name in asked.lower_is_better_in:
+        if name not in lists:
+            raise ConfigError(f"there is no list called {name!r}", f"the lists are {', '.join(lists)}")
+    texts = {entry.id: entry.text for entries in lists.values() for entry in entries if entry.text is not None}
+    if asked.texts is not None:
+        texts |= _texts(asked.texts)
+    rankings = {
+        query: fuse(
+            [_run(name, entries, query, asked) for name, entries in lists.items()],
+            asked.recipe,
+            weights=dict(map(_weight, asked.weight)),
+            limit=asked.limit,
+            k=asked.k,
+            superseded=asked.superseded,
+            texts=texts or None,
+        )
+        for query in _questions(lists)
+    }
+    notices = [*_negative(lists, asked), *_gathered(rankings)]
+    if asked.json:
+        output.say_json(_as_data(rankings, notices, asked, list(lists)))
+    else:
+        for query, ranking in rankings.items():
+            _show(query, ranking, asked.explain)
+        output.show_notices(tuple(notices))
+    return OK
+
+
+def _negative(lists: Mapping[str, Sequence[ListEntry]], asked: argparse.Namespace) -> Iterator[Notice]:
+    for name, entries in lists.items():
+        if not asked.lower_is_better and name not in asked.lower_is_better_in:
+            yield from negative_scores(name, [entry.score for entry in entries])
+
+
+def _questions(lists: Mapping[str, Sequence[ListEntry]]) -> list[str | None]:
+    """Return the queries of the lists, in their order; [None] if the lists name none."""
+    found = list(dict.fromkeys(entry.query for entries in lists.values() for entry in entries))
+    if None in found and len(found) > 1:
+        without = next(name for name, entries in lists.items() if any(entry.query is None for entry in entries))
+        said = f"some lists say which question they answer, and {without!r} does not"
+        raise ConfigError(said, 'give its entries a "query"')
+    return found or [None]
+
+
+def _run(name: str, entries: Iterable[ListEntry], query: str | None, asked: argparse.Namespace) -> Run:
+    pairs = [(entry.id, entry.score) for entry in entries if entry.query == query]
+    return Run.of(name, pairs, lower_is_better=asked.lower_is_better or name in asked.lower_is_better_in)
+
+
+def _weight(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise ConfigError(f"--weight {text}: {number!r} is no number", "write --weight NAME=0.7") from None
+
+
+def _read(argument: str) -> Iterator[tuple[str, list[ListEntry]]]:
+    """Read the lists of a file, named after the file, by NAME=FILE, or by the keys of its JSON."""
+    name, text = _named(argument)
+    try:
+        for inner, entries in _lists_in(text):
+            yield inner or name, list(entries)
+    except ValueError as error:
+        raise ConfigError(f"{argument} is no list: {error}", _FORMS) from error
+
+
+def _named(argument: str) -> tuple[str, str]:
+    if argument == _STANDARD_INPUT:
+        return "stdin", _decoded(sys.stdin.buffer.read(), "standard input")
+    name, equals, path = argument.partition("=")
+    if not equals or Path(argument).exists():
+        name, path = Path(argument).stem, argument
+    return name, _decoded(Path(path).read_bytes(), path)
+
+
+def _decoded(raw: bytes, place: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{place} is no text: {error.reason}", _FORMS) from error
+
+
+def _lists_in(text: str) -> Iterator[tuple[str, Iterable[ListEntry]]]:
+    """Yield the lists of a text, each with its own name if it has one."""
+    if not text.lstrip().startswith(("[", "{")):
+        yield "", [_trec(number, line) for number, line in _lines(text)]
+        return
+    data = _json(text)
+    if not isinstance(data, dict):
+        yield "", [_entry(f"entry {number}", item) for number, item in enumerate(data, 1)]
+    elif isinstance(data.get("hits"), list):  # output of `whyrank search --json`
+        yield "", [_entry(f"hit {number}", item) for number, item in enumerate(data["hits"], 1)]
+    elif all(isinstance(value, list) for value in data.values()):
+        for name, items in data.items():
+            yield name, [_entry(f"entry {number} of {name!r}", item) for number, item in enumerate(items, 1)]
+    else:
+        yield "", [_entry(repr(identity), [identity, score]) for identity, score in data.items()]
+
+
+def _json(text: str) -> Any:
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        if "\n" not in text.strip():
+            raise
+        return [_line(number, line) for number, line in _lines(text)]
+    is_one_entry = isinstance(data, dict) and {"id", "score"} <= data.keys()
+    is_one_pair = isinstance(data, list) and len(data) == 2 and isinstance(data[0], str)
+    return [data] if is_one_entry or is_one_pair else data
+
+
+def _line(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {number}: {error}") from None
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def _entry(where: str, item: Any) -> ListEntry:
+    if isinstance(item, dict):
+        identity, score, query, text = (item.get(key) for key in ("id", "score", "query", "text"))
+    elif isinstance(item, list) and len(item) == 2:
+        (identity, score), query, text = item, None, None
+    else:
+        raise ValueError(f"{where} is {_short(item)}")
+    if isinstance(identity, bool) or not isinstance(identity, str | int) or identity == "":
+        raise ValueError(f"{where} has no id")
+    query = None if query is None else str(query)
+    return ListEntry(str(identity), _score(where, score), query, text if isinstance(text, str) and text else None)
+
+
+def _score(where: str, score: object) -> float:
+    if isinstance(score, bool) or not isinstance(score, str | int | float):
+        raise ValueError(f"{where} has no score")
+    try:
+        number = float(score)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{where} has the score {score!r}, which is no finite number")
+    return number
+
+
+def _trec(number: int, line: str) -> ListEntry:
+    columns = line.split()
+    if len(columns) != _TREC_COLUMNS:
+        raise ValueError(f"line {number} has {counted(len(columns), 'column')}, and a TREC run {_TREC_COLUMNS}")
+    query, _, identity, _, score, _ = columns
+    return ListEntry(identity, _score(f"line {number}", score), query)
+
+
+def _short(item: object) -> str:
+    shown = json.dumps(item, ensure_ascii=False)
+    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}…"
+
+
+def _texts(place: str) -> dict[str, str]:
+    """Read texts by id: a JSON object, or entries with an id and a text."""
+    try:
+        data = _json(_decoded(Path(place).read_bytes(), place))
+        if not isinstance(data, dict):
+            data = {str(item["id"]): item["text"] for item in data}
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{place} holds no texts by id: {error}", _TEXTS) from error
+    for identity, text in data.items():
+        if not isinstance(text, str):
+            raise ConfigError(f"{place}: the text of {identity!r} is {_short(text)}", _TEXTS)
+    return data
+
+
+_TEXTS = 'give {"id": "text", …}, or entries {"id": "…", "text": "…"}'
+
+
+def _gathered(rankings: Mapping[str | None, Ranking]) -> Iterator[Notice]:
+    """Yield the notices; for several queries each kind once, with a count of the others."""
+    said: dict[str, list[Notice]] = {}
+    for ranking in rankings.values():
+        for notice in ranking.notices:
+            said.setdefault(notice.code if len(rankings) > 1 else notice.message, []).append(notice)
+    for notices in said.values():
+        first = notices[0]
+        others = f" ({counted(len(notices) - 1, 'further notice')} of this kind)" if len(notices) > 1 else ""
+        yield Notice(first.code, f"{first.message}{others}")
+
+
+def _as_data(
+    rankings: Mapping[str | None, Ranking], notices: Sequence[Notice], asked: argparse.Namespace, runs: list[str]
+) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "recipe": recipe_named(asked.recipe).name,
+        "runs": runs,
+        "notices": serialize.notices(notices),
+        "hits": [
+            {"query": query, "rank": place, **_hit(hit, asked.explain)}
+            for query, ranking in rankings.items()
+            for place, hit in enumerate(ranking.hits, 1)
+        ],
+        "format": serialize.FORMAT,
+    }
+    if asked.explain:
+        data["dropped"] = [
+            {"query": query, **_hit(hit, True)} for query, ranking in rankings.items() for hit in ranking.dropped
+        ]
+    return data
+
+
+def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
+    trail = {"trail": [serialize.step(step) for step in hit.trail]} if explain else {}
+    return {"id": hit.id, "score": hit.score, "tier": hit.tier, "text": hit.memory.text or None, **trail}
+
+
+def _show(query: str | None, ranking: Ranking, explain: bool) -> None:
+    if query is not None:
+        output.say(output.bold(query))
+    if not ranking.hits:
+        output.say("no candidate is left")
+    for place, hit in enumerate(ranking.hits, 1):
+        output.say(f"{place:>2}. {output.bold(hit.id)}  {output.dim(f'score {hit.score:.4f}')}")
+        if hit.memory.text:
+            output.say("    " + " ".join(hit.memory.text.split())[:_TEXT_SHOWN])
+        if explain:
+            for line in hit.explain().splitlines():
+                output.say("      " + output.dim(line))
+    if explain:
+        for hit in ranking.dropped[:_DROPPED_SHOWN]:
+            last = hit.trail[-1]
+            output.say(output.dim(f"  – {hit.id}  score {hit.score:.4f}  {last.stage}: {last.why}"))

@@ -3,41 +3,203 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
+import hmac
+import html
 import json
 import logging
 import math
+import multiprocessing
+import os
 import re
 import secrets
+import signal
+import sys
+import tempfile
 import threading
 import time
+import webbrowser
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple, cast
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from ...config import load as settings
+from ...engine.open import open_engine
 from ...errors import ConfigError, Conflict, NotFound, ProviderUnavailable, StoreLocked, WhyrankError
 from ..arguments import Argument
-from ..asgi_server import check_head
-from ..auth import AuthPolicy, Receive, Refusal, Send
-from ..engine_pool import Access, Values
-from ..errors import AT_HTTP, failure_of, hint_at, notices_at
+from ..asgi_server import Workers, check_head, listen, raise_file_limit, server_config, stop_signals, url_of
+from ..auth import (
+    LOOPBACK,
+    AuthPolicy,
+    Left,
+    Receive,
+    Refusal,
+    Send,
+    ServedTenants,
+    Tenant,
+    auth_policy,
+    check_stores,
+    served_to,
+    settings_of,
+)
+from ..engine_pool import Access, EnginePool, PooledEngine, max_open_stores
+from ..errors import AT_HTTP, OK, BadRequest, failure_of, hint_at, notices_at
 from ..serialize import FORMAT
 from . import observability
 from .handlers import JsonResult, LongCall, News, held_for, until
-from .observability import Log, Tracing
-from .openapi import document
-from .request import TEXT, BadRequest, Left, drained, parameters, read_body, read_json, strictly
-from .routes import IDEMPOTENCY_KEY, Operation, by_path
-from .static import page_file
-from .tickets import Ticket, is_good
+from .observability import FOLDER_VARIABLE, Descriptor, Log, LogWriter, log_to, lost_lines, tracing
+from .routes import (
+    IDEMPOTENCY_KEY,
+    TEXT,
+    Operation,
+    by_path,
+    document,
+    drained,
+    parameters,
+    read_body,
+    read_json,
+    strictly,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+
+    from starlette.requests import Request
+
+    from ..engine_pool import Values
+    from .observability import Tracing
+
+_SECONDS = 60.0  # for a browser to start on a slow machine
+_BYTES = 32
+_PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>whyrank</title>
+<a href="{address}">whyrank</a>
+"""
+
+
+class Ticket(NamedTuple):
+    """One-time ticket of a browser, valid until `until` and while its file exists; use removes the file."""
+
+    text: str
+    file: str
+    until: float
+
+
+@contextmanager
+def issued(page: str) -> Iterator[Ticket]:
+    """Write a file that redirects to the page with a new ticket; remove it after use, timeout or exit."""
+    folder = _folder()
+    ticket = Ticket(secrets.token_urlsafe(_BYTES), str(folder / "whyrank.html"), time.time() + _SECONDS)
+    address = html.escape(f"{page}#ticket={ticket.text}")
+    end = threading.Timer(_SECONDS, _remove, [ticket])
+    end.daemon = True
+    try:
+        # Other users can neither list the folder nor read the file.
+        number = os.open(ticket.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(number, "w", encoding="utf-8") as file:
+            file.write(_PAGE.format(address=address))
+        end.start()
+        yield ticket
+    finally:
+        end.cancel()
+        _remove(ticket)
+
+
+def is_good(ticket: Ticket | None, given: str) -> bool:
+    """Redeem a ticket and return whether it was valid: of several processes only one can redeem it."""
+    if ticket is None or not hmac.compare_digest(given.encode("utf-8", "replace"), ticket.text.encode()):
+        return False
+    return _remove(ticket) and time.time() < ticket.until
+
+
+def _folder() -> Path:
+    """Return a new private folder, in the home folder if possible: sandboxed browsers may read there."""
+    with suppress(OSError, RuntimeError):
+        return Path(tempfile.mkdtemp(prefix="whyrank-", dir=Path.home()))
+    return Path(tempfile.mkdtemp(prefix="whyrank-"))
+
+
+def _remove(ticket: Ticket) -> bool:
+    """Remove the file and its folder; return whether the file existed."""
+    try:
+        os.unlink(ticket.file)
+    except OSError:
+        return False
+    finally:
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(ticket.file))
+    return True
+
+
+PAGE = Path(__file__).with_name("page")
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+# The page runs its own files alone and sends requests to this server alone.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class PageFile(NamedTuple):
+    """One file of the page and its response headers."""
+
+    content: bytes
+    headers: Mapping[str, str]
+
+
+def page_file(name: str, folder: Path = PAGE, *, packed: bool = False) -> PageFile | None:
+    """Return a file of the page, index.html for an empty name; None for any path outside the folder.
+
+    `packed` compresses it for clients that accept gzip.
+    """
+    try:
+        path = (folder / (name or "index.html")).resolve()
+        kind = _TYPES.get(path.suffix)
+        if kind is None or not path.is_relative_to(folder.resolve()) or not path.is_file():
+            return None
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return None
+    if packed:
+        content = _packed(content)
+    headers = {
+        "content-type": kind,
+        **({"content-encoding": "gzip"} if packed else {}),
+        "vary": "accept-encoding",
+        "content-security-policy": POLICY,
+        "cache-control": "no-cache",
+        "etag": f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"',
+    }
+    return PageFile(content, headers)
+
+
+@lru_cache(maxsize=128)
+def _packed(content: bytes) -> bytes:
+    """Compress a file with gzip, cached; without a timestamp, so that the bytes are the same everywhere."""
+    return gzip.compress(content, mtime=0)
+
 
 JSON = "application/json"
 _RETRY_SECONDS = 5  # Retry-After for a locked store or a stopping server
@@ -241,32 +403,25 @@ class Application:
         async def answer(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
-                message["headers"] = _with_headers(message["headers"], context.id)
+                is_cached = any(name == b"cache-control" for name, _ in message["headers"])
+                identity = (b"x-request-id", context.id.encode())
+                message["headers"] = [*message["headers"], identity, *_GUARDED, *([] if is_cached else [_NOT_KEPT])]
             await send(message)
 
         try:
-            await self._let_in(context, headers)(scope, receive, answer)
+            # An ambiguous head is refused before any policy reads it.
+            admitted = check_head(scope) or self._admitted(scope["path"], headers)
+            if isinstance(admitted, Refusal):
+                await refused(BadRequest(*admitted), context.id)(scope, receive, answer)
+            else:
+                context.principal, scope["whyrank"] = admitted, context
+                await self._inside(scope, receive, answer)
         finally:
             self._written_down(scope, context, time.perf_counter() - began)
             if self._tracing and span is not None:
                 if found := observability.counted(context.answer):
                     self._tracing.stages(span, context.began_ns, found[1])
                 self._tracing.end(span, context.route, context.status, context.id)
-
-    def _let_in(self, context: RequestContext, headers: Mapping[str, str]) -> Callable[..., Awaitable[None]]:
-        """Return the ASGI application for a request: the routes, or a refusal."""
-
-        async def go_on(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-            # An ambiguous head is refused before any policy reads it.
-            admitted = check_head(scope) or self._admitted(scope["path"], headers)
-            if isinstance(admitted, Refusal):
-                await refused(BadRequest(*admitted), context.id)(scope, receive, send)
-                return
-            context.principal = admitted
-            scope["whyrank"] = context
-            await self._inside(scope, receive, send)
-
-        return go_on
 
     def _admitted(self, path: str, headers: Mapping[str, str]) -> Principal | Refusal | None:
         """Return the principal of a request, None for a public route without one, or the refusal."""
@@ -307,7 +462,7 @@ class Application:
         listens = _EVENTS in request.headers.get("accept", "")
         news = News()
         tick = until(self._leaving, news.tell if listens else lambda *_: None)
-        call = partial(cast(LongCall, operation.call), context.access, values, tick)
+        call = partial(cast("LongCall", operation.call), context.access, values, tick)
         task = context.access.pooled.task(lambda: _rendered(call, context)[1], takes_long=True)
         if not listens:
             return Response(await task, media_type=JSON)
@@ -334,8 +489,8 @@ class Application:
                 for principal in self._principals
                 if len(self._principals) == 1 or not principal.access.pooled.is_resting
             ]
-            asked = [access.pooled.task(partial(_searchable, access)) for access in accesses]
-            well = all(done is True for done in await asyncio.gather(*asked, return_exceptions=True))
+            asked = [access.pooled.task(partial(access.pooled.probe, "health", limit=1)) for access in accesses]
+            well = not any(await asyncio.gather(*asked, return_exceptions=True))
             self._healthy = (time.monotonic(), well)
             return well
         finally:
@@ -343,7 +498,7 @@ class Application:
 
     async def _figures(self, request: Request) -> Response:
         context: RequestContext = request.scope["whyrank"]
-        stock = await context.access.pooled.task(partial(_stock, context.access))
+        stock = await context.access.pooled.task(partial(held_for, context.access, {}))
         name = context.principal.name if context.principal else ""
         return Response(self._metrics.text(name, stock), headers={"content-type": observability.CONTENT_TYPE})
 
@@ -368,16 +523,6 @@ def _known(error: BaseException, context: RequestContext) -> WhyrankError:
     return WhyrankError(said, "the server's log has more, under this request id")
 
 
-def _searchable(access: Access) -> bool:
-    access.pooled.probe("health", limit=1)
-    return True
-
-
-def _stock(access: Access) -> observability.Stock:
-    held = held_for(access, {})
-    return observability.Stock(held.memories, held.bytes, held.without_vector, held.caches)
-
-
 async def _given(operation: Operation, request: Request) -> Mapping[str, object]:
     """Return the fields of a request, from the query string or the body."""
     if not operation.has_body:
@@ -393,7 +538,6 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """Return the JSON body of a request."""
     if request.scope["query_string"]:
         raise ConfigError("the address has parameters", "put them into the body")
     headers = request.headers
@@ -430,7 +574,123 @@ async def _not_here(request: Request, error: HTTPException) -> Response:
     return refused(BadRequest(404, "not-found", "there is nothing here", "/openapi.json says what there is"), identity)
 
 
-def _with_headers(headers: Sequence[tuple[bytes, bytes]], identity: str) -> list[tuple[bytes, bytes]]:
-    """Add the request id, and headers against caching, MIME sniffing and referrers."""
-    kept = any(name == b"cache-control" for name, _ in headers)
-    return [*headers, (b"x-request-id", identity.encode()), *_GUARDED, *([] if kept else [_NOT_KEPT])]
+_STDERR = 2
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Configuration of a server, sent to worker processes."""
+
+    tenants: Sequence[Tenant]
+    names: Sequence[str]
+    workspace: str
+    embedding: str | None = None
+    log_json: bool = False
+    ticket: Ticket | None = None  # of the browser that was opened with the server
+
+
+def serve_http(asked: argparse.Namespace) -> int:
+    """Serve the API and the page until the process is stopped."""
+    if asked.no_token and asked.host not in LOOPBACK:
+        raise ConfigError(f"without a token everybody who reaches {asked.host} may ask", "leave --no-token out")
+    if asked.workers < 1:
+        raise ConfigError(f"there are {asked.workers} workers", "give 1 or more")
+    whom = served_to(asked)
+    check_stores(whom)
+    if asked.no_token:
+        whom = ServedTenants([tenant._replace(token=None) for tenant in whom.tenants], False)
+    plan = ServerOptions(
+        tenants=whom.tenants,
+        names=[asked.host, *asked.allow_host],
+        workspace=str(settings_of(asked).workspace),
+        embedding=asked.embedding,
+        log_json=asked.log_json,
+    )
+    with listen(asked.host, asked.port) as listening, ExitStack() as stack:
+        raise_file_limit()
+        config = server_config(None, factory=True, workers=asked.workers)
+        # Signals are handled from here on: killed by one, the process would leave files behind.
+        if asked.workers > 1:
+            run = Workers(config, [listening]).run
+            _log_to_stderr(plan, stack)
+            os.environ[FOLDER_VARIABLE] = stack.enter_context(tempfile.TemporaryDirectory(prefix="whyrank-metrics-"))
+        else:
+            server = uvicorn.Server(config)
+            stack.enter_context(stop_signals(server.handle_exit))
+            run = partial(server.run, sockets=[listening])
+        page = url_of(listening, asked.host, "/")
+        ticket = stack.enter_context(issued(page)) if asked.open and _only_token(whom) else None
+        config.app = partial(_worker if asked.workers > 1 else application, replace(plan, ticket=ticket))
+        _print_address(asked, page, whom)
+        if asked.open:
+            # Text browsers block this terminal until they quit, and need responses meanwhile.
+            threading.Thread(target=_open, args=(page, ticket), daemon=True).start()
+        run()
+    return OK
+
+
+def application(plan: ServerOptions) -> Application:
+    """Return the application of a plan; the end of its lifespan closes all stores."""
+    stack = ExitStack()
+    log = _log_to_stderr(plan, stack)
+    pool = EnginePool(max_open_stores())
+    principals = [_principal(plan, tenant, stack, pool) for tenant in plan.tenants]
+    if len(principals) == 1:
+        principals[0].access.pooled.warm()
+    spans = tracing(settings.exports_spans())
+    if spans is not None:
+        stack.callback(spans.close)
+    return Application(principals, log, threading.Event(), spans, plan.ticket, stack.close)
+
+
+def _worker(plan: ServerOptions) -> Application:
+    """Return the application of a worker process, which ends with its supervisor."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # SIGHUP of a closed terminal is handled by the supervisor
+    threading.Thread(target=_follow_supervisor, daemon=True).start()
+    return application(plan)
+
+
+def _follow_supervisor() -> None:
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None:
+        supervisor.join()
+        signal.raise_signal(signal.SIGTERM)
+
+
+def _log_to_stderr(plan: ServerOptions, stack: ExitStack) -> Log:
+    """Send all logging to standard error, through a non-blocking writer."""
+    writer = LogWriter(Descriptor(_STDERR), partial(lost_lines, as_json=plan.log_json))
+    stack.callback(writer.close)
+    log_to(writer, as_json=plan.log_json)
+    return Log(writer, as_json=plan.log_json)
+
+
+def _principal(plan: ServerOptions, tenant: Tenant, stack: ExitStack, pool: EnginePool) -> Principal:
+    pooled = PooledEngine(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding), pool)
+    stack.callback(pooled.close)
+    files = tenant.files if tenant.name else Path(plan.workspace)
+    access = Access(pooled, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only, files)
+    host, *others = plan.names
+    return Principal(tenant.name, auth_policy(host, others, tenant.token), access)
+
+
+def _only_token(whom: ServedTenants) -> str | None:
+    """Return the token if there is one tenant, else None."""
+    [token, *others] = [tenant.token for tenant in whom.tenants]
+    return None if others else token
+
+
+def _open(page: str, ticket: Ticket | None) -> None:
+    if not webbrowser.open(Path(ticket.file).as_uri() if ticket else page):
+        print("whyrank: no browser was found to open it with", file=sys.stderr, flush=True)
+
+
+def _print_address(asked: argparse.Namespace, page: str, whom: ServedTenants) -> None:
+    """Print the URL of the page; a new token is in its fragment, which browsers never send."""
+    token = _only_token(whom)
+    shown = f"{page}#token={token}" if token and whom.is_new_token else page
+    print(f"whyrank: the page is at {shown}", file=sys.stderr, flush=True)
+    if asked.json:
+        told = {"url": page.removesuffix("/"), "page": shown, "token": token if whom.is_new_token else None}
+        print(json.dumps({**told, "format": FORMAT}), flush=True)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import __version__
+from ...analysis.normalize import clean
 from ...config.load import Config, notes_of
 from ...engine.arguments import scopes_of
-from ...engine.engine import Engine
 from ...errors import BadDataset, ConfigError
 from ...evaluation.results import read_data
 from ...ingest.embedding import Progress
-from ...protocols import StoreStatus
+from ...protocols import SortingKey, sorting_key
 from ...ranking.parameters import honoured
 from ...ranking.recipes import RECIPES
-from ...search.candidates import Pooled
 from ...search.explain import Why
 from ...types.memory import Memory, Scope, visible
 from .. import serialize, serialize_candidates
 from ..engine_pool import Access, Values, timeout_of
-from .pagination import after, cursor_of
-from .request import BadRequest
+from ..errors import BadRequest
+
+if TYPE_CHECKING:
+    import threading
+
+    from ...engine.engine import Engine
+    from ...protocols import StoreStatus
+    from ...search.explain import Pooled
+    from ...types.memory import Order
 
 _FILTERS = (
     "kind", "tags", "path", "since", "before", "as_of", "include_superseded", "category", "decay", "min_importance",
@@ -55,15 +61,10 @@ def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
-def searched(values: Values) -> dict[str, Any]:
-    """Return the given search options."""
-    return _given(values, _SEARCHED)
-
-
 def search(access: Access, values: Values) -> JsonResult:
     """Find memories."""
     engine = access.pooled.reading()
-    asked = {"timeout_ms": timeout_of(engine, values), **searched(values)}
+    asked = {"timeout_ms": timeout_of(engine, values), **_given(values, _SEARCHED)}
     found = engine.search(values["query"], scope=access.seen(values), **asked)
     return JsonResult(serialize.results(found, explain=values.get("explain", False)))
 
@@ -145,9 +146,8 @@ def ingested(access: Access, values: Values, progress: Progress = lambda *_: Non
     paths, dry_run = inside(access.workspace, values["paths"]), values.get("dry_run", False)
     engine = access.pooled.reading() if dry_run else access.pooled.writing()
     home, base = access.home(values), notes_of(access.pooled.store)
-    return JsonResult(
-        serialize.report(engine.ingest(*paths, scope=home, dry_run=dry_run, base=base, progress=progress))
-    )
+    report = engine.ingest(*paths, scope=home, dry_run=dry_run, base=base, progress=progress)
+    return JsonResult(serialize.report(report))
 
 
 def status(access: Access, values: Values) -> JsonResult:
@@ -175,19 +175,13 @@ def told_status(access: Access, values: Values, version: str) -> dict[str, Any]:
     own = None if share is None else {str(scope) for scope in visible(scopes_of(share))}
     calibrations = [made for made in engine.calibrations() if own is None or own.issuperset(made.scopes)]
     scopes = None if own is None else frozenset(map(Scope.parse, own))
+    notices = (*engine.config.notices, *engine.waiting_notices(scope=share))
     return {
         **serialize.status(held_for(access, values), engine.space, calibrations),
         "roles": serialize.spaces(engine.spaces(scope=share)),
         "backlog": serialize.backlog(engine.backlog(scope=share)),
         "old_words": engine.old_words(scopes),
-        "notices": serialize.notices(
-            (
-                *engine.config.notices,
-                *engine.waiting_notices(scope=share),
-                *engine.word_notices(scopes),
-                *engine.vector_notices(),
-            )
-        ),
+        "notices": serialize.notices((*notices, *engine.word_notices(scopes), *engine.vector_notices())),
         "evaluation": _kept_evaluation(engine.config),
         "version": version,
     }
@@ -217,14 +211,11 @@ def _kept_evaluation(config: Config) -> dict[str, Any] | None:
     except BadDataset:
         return None
     sets = [
-        {
-            "set": one["set"],
-            "queries": one["queries"],
-            "lines": {name: line["measures"] for name, line in one["lines"].items()},
-        }
+        {"set": one["set"], "queries": one["queries"], "lines": {name: line["measures"] for name, line in lines}}
         for one in kept.get("sets", ())
+        for lines in [one["lines"].items()]
     ]
-    return {"made": kept["made"], "whyrank": kept["whyrank"], "settings": kept["settings"], "sets": sets}
+    return {**{name: kept[name] for name in ("made", "whyrank", "settings")}, "sets": sets}
 
 
 def candidates(access: Access, values: Values) -> JsonResult:
@@ -238,8 +229,8 @@ def likeness(access: Access, values: Values) -> JsonResult:
 
 
 def _pooled(access: Access, values: Values, *, likeness: bool) -> Pooled:
-    asked = searched(values)
-    return access.pooled.reading().pool(values["query"], scope=access.seen(values), likeness=likeness, **asked)
+    asked = {"scope": access.seen(values), **_given(values, _SEARCHED)}
+    return access.pooled.reading().pool(values["query"], likeness=likeness, **asked)
 
 
 _NEWS_SECONDS = 0.1  # between two progress events
@@ -257,9 +248,8 @@ def inside(workspace: Path, names: Sequence[str]) -> list[Path]:
         except (OSError, ValueError, RuntimeError):
             is_inside = False
         if not is_inside or ".." in Path(name).parts:
-            raise BadRequest(
-                403, "outside", f"{name[:100]!r} is not in the workspace", "name paths below the workspace"
-            )
+            said = f"{name[:100]!r} is not in the workspace"
+            raise BadRequest(403, "outside", said, "name paths below the workspace")
         ways = (*path.relative_to(workspace).parts, *path.resolve().relative_to(root).parts)
         if any(part.startswith(".") for part in ways):
             raise BadRequest(403, "outside", f"{name[:100]!r} is hidden", "name paths that do not begin with a dot")
@@ -318,3 +308,42 @@ class News:
 def event(name: str, data: bytes) -> bytes:
     """Return one server-sent event."""
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+MAX_CURSOR_CHARACTERS = 20_000  # a path may be long
+# Types of the sort values before the content key (path, line, hash, id) in each order.
+_FIRST: dict[Order, tuple[type, ...]] = {
+    "place": (), "created": (float,), "date": (int, float), "importance": (int,), "recalls": (int,),
+}  # fmt: skip
+_CONTENT_KEY = (str, int, str, str)
+_GREATEST = 2**62  # within the integer range of SQLite
+
+
+def cursor_of(memory: Memory, order: Order) -> str:
+    """Return the cursor of the position after a memory in a list of this order."""
+    text = json.dumps([order, *sorting_key(memory, order)], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def after(cursor: str, order: Order) -> SortingKey:
+    """Return the position of a cursor; a cursor issued for another order is refused."""
+    place = _read_cursor(cursor)
+    types = (str, *_FIRST[order], *_CONTENT_KEY)
+    fits = isinstance(place, list) and len(place) == len(types) and all(map(_is_kind, place, types))
+    if not fits or place[0] != order:
+        hint = "give `next` of the page before, with its sort"
+        raise BadRequest(404, "cursor", "the cursor is none of this list", hint)
+    return tuple(place[1:])
+
+
+def _read_cursor(cursor: str) -> Any:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_kind(value: object, kind: type) -> bool:
+    if kind is str:
+        return isinstance(value, str) and not clean(value).replaced
+    return isinstance(value, int | float) and abs(value) < _GREATEST

@@ -9,10 +9,10 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import prometheus_client as prometheus
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -22,8 +22,12 @@ from ... import __version__
 from ..sanitize import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer
+
+    from ...protocols import StoreStatus
 
 _WAITING_LINES = 10_000  # of backlog for a slow reader; further lines are dropped and counted
 _FLUSH_SECONDS = 1.0
@@ -151,15 +155,6 @@ _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 _TENANT = "tenant"
 
 
-class Stock(NamedTuple):
-    """Current figures of a store: memories, bytes, embedding queue and caches."""
-
-    memories: int
-    bytes: int | None
-    waiting: int
-    caches: Mapping[str, int]
-
-
 class Metrics:
     """Prometheus metrics of requests and searches; a tenant sees its own alone."""
 
@@ -191,24 +186,15 @@ class Metrics:
         for stage, spent in timings.items():
             self._stages.labels(tenant, stage).observe(spent / 1000)
 
-    def text(self, tenant: str, stock: Stock) -> bytes:
+    def text(self, tenant: str, stock: StoreStatus) -> bytes:
         """Return the metrics of a tenant, summed over all workers."""
         registry = self._registry
         if FOLDER_VARIABLE in os.environ:
             registry = prometheus.CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        told = _Told([*_own(registry.collect(), tenant), *_held(stock)])
-        return prometheus.generate_latest(cast(prometheus.CollectorRegistry, told))
-
-
-class _Told:
-    """Collector of fixed metric families."""
-
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        return self._families
+        families = [*_own(registry.collect(), tenant), *_held(stock)]
+        told = SimpleNamespace(collect=lambda: families)
+        return prometheus.generate_latest(cast("prometheus.CollectorRegistry", told))
 
 
 def _own(families: Iterable[Metric], tenant: str) -> Iterable[Metric]:
@@ -221,11 +207,11 @@ def _own(families: Iterable[Metric], tenant: str) -> Iterable[Metric]:
         yield family
 
 
-def _held(stock: Stock) -> Iterable[Metric]:
+def _held(stock: StoreStatus) -> Iterable[Metric]:
     yield GaugeMetricFamily("whyrank_memories", "Memories in the store", stock.memories)
     if stock.bytes is not None:
         yield GaugeMetricFamily("whyrank_store_bytes", "Size of the store", stock.bytes)
-    yield GaugeMetricFamily("whyrank_embedding_queue", "Memories that wait for a vector", stock.waiting)
+    yield GaugeMetricFamily("whyrank_embedding_queue", "Memories that wait for a vector", stock.without_vector)
     caches = GaugeMetricFamily("whyrank_cache_bytes", "Memory held by each cache of this process", labels=["cache"])
     for name, held in stock.caches.items():
         caches.add_metric([name], held)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...analysis.query import analyse
@@ -16,15 +15,17 @@ from ...protocols import StoreStatus
 from ...ranking.counterfactuals import Pool
 from ...ranking.parameters import Adjustments, honoured
 from ...ranking.recipes import RECIPES
-from ...search.candidates import Pooled
 from ...search.confidence import Weighing
-from ...search.explain import Why
+from ...search.explain import Pooled, Why
 from ...types.columns import Candidate
 from ...types.memory import CATEGORIES, KINDS, TRUSTS, Memory, Scope
 from ...types.query import Query, Run, Signal
 from ...types.results import Context, Hit, Results
 from ...types.trail import Part, Step, TermValue
 from .. import serialize, serialize_candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Schema = dict[str, Any]
 
@@ -241,12 +242,6 @@ _EXAMPLE_STEP = Step("fusion", "set", 1.0, "", (Part("vector", 0.6, 0.6, 1.0, 0.
 _EXAMPLE_HIT = Hit(MEMORY, 0, 1.0, (_EXAMPLE_STEP,), confidence=0.99)
 
 
-def _results() -> dict[str, Any]:
-    return serialize.results(
-        Results(_QUERY, (_EXAMPLE_HIT,), "found", "default", analyse(_QUERY), timings={"total": 2.1})
-    )
-
-
 def _status() -> dict[str, Any]:
     store = StoreStatus(
         "/srv/notes/.whyrank/memory.db", 3, "postings", 412, 87, {"global": 411, "user:42": 1}, {_EXAMPLE_SPACE: 412},
@@ -266,14 +261,7 @@ def _status() -> dict[str, Any]:
     }
 
 
-def _report() -> dict[str, Any]:
-    return serialize.report(
-        Report(files={"new": 1}, unchanged=86, chunks=3, embedded=3, plans=[("notes/tea.md", "new")])
-    )
-
-
 def _candidates(memory: Memory, terms: Sequence[TermValue]) -> dict[str, dict[str, Any]]:
-    """Return example answers for a pool of one memory."""
     text, recipe = _QUERY, RECIPES["default"]
     runs = (Run("keyword", (Candidate(memory.id, 3.2),)), Run("vector", (Candidate(memory.id, 0.71),)))
     signals = {
@@ -288,7 +276,9 @@ def _candidates(memory: Memory, terms: Sequence[TermValue]) -> dict[str, dict[st
 
 
 ANSWERS: dict[str, dict[str, Any]] = {
-    "Results": _results(),
+    "Results": serialize.results(
+        Results(_QUERY, (_EXAMPLE_HIT,), "found", "default", analyse(_QUERY), timings={"total": 2.1})
+    ),
     "WhyOrContrast": serialize.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_EXAMPLE_HIT)),
     "Page": {"memories": [serialize.memory(MEMORY)], "next": None, "notices": [], "format": serialize.FORMAT},
     "Added": serialize.added(Added(MEMORY, "stored")),
@@ -302,7 +292,9 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "format": serialize.FORMAT,
     },
     **_candidates(MEMORY, _TERMS),
-    "Report": _report(),
+    "Report": serialize.report(
+        Report(files={"new": 1}, unchanged=86, chunks=3, embedded=3, plans=[("notes/tea.md", "new")])
+    ),
     "Health": {"status": "ok", "memories_searchable": True, "format": serialize.FORMAT},
     "Error": {
         "error": {

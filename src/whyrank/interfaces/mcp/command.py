@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
+import shlex
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...config.load import TOKEN_VARIABLE
 from ...engine.arguments import scope_of
 from ...engine.open import open_engine
 from ...errors import ConfigError, MissingExtra
@@ -18,7 +21,105 @@ from ..auth import auth_policy, check_stores, served_to, settings_of
 from ..engine_pool import Access, EnginePool, PooledEngine, max_open_stores
 from ..errors import OK
 from ..serialize import FORMAT
-from .clients import Start, snippet
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+NAME = "whyrank"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Start command of the server, or its URL if it already runs."""
+
+    store: str
+    workspace: str
+    embedding: str | None = None
+    scopes: tuple[str, ...] = ()
+    is_multi_scope: bool = False
+    is_read_only: bool = False
+    url: str | None = None
+
+    def command(self) -> list[str]:
+        """Return the command with its arguments; clients start it in any folder, so every path is absolute."""
+        script = Path(sys.executable).with_name(NAME)  # of this installation; another one may be first in PATH
+        options = {"--store": self.store, "--workspace": self.workspace, "--embedding": self.embedding}
+        return [
+            *([str(script)] if script.is_file() else [sys.executable, "-m", NAME]),
+            "mcp",
+            *(word for option, value in options.items() if value for word in (option, value)),
+            *(word for scope in self.scopes for word in ("--scope", scope)),
+            *(["--multi-scope"] if self.is_multi_scope else []),
+            *(["--read-only"] if self.is_read_only else []),
+        ]
+
+
+class ConfigSnippet(NamedTuple):
+    """Configuration of a client, and the file it belongs in."""
+
+    file: str
+    config: dict[str, Any]
+    remark: str = ""
+
+
+def snippet(client: str, start: Start) -> ConfigSnippet:
+    """Return the configuration snippet of a client."""
+    return SNIPPETS[client](start)
+
+
+def _claude_code(start: Start) -> ConfigSnippet:
+    server = _server(start, f"${{{TOKEN_VARIABLE}}}", type="http")
+    command = f"claude mcp add {NAME} -- {shlex.join(start.command())}"
+    return ConfigSnippet(".mcp.json in the project", _servers(server), f"or: {command}" if start.url is None else "")
+
+
+def _claude_desktop(start: Start) -> ConfigSnippet:
+    if start.url is not None:
+        raise ConfigError("Claude Desktop starts local servers itself", "leave --http out")
+    place = "claude_desktop_config.json (Settings › Developer › Edit Config)"
+    return ConfigSnippet(place, _servers(_server(start, "")), "then quit Claude Desktop and start it again")
+
+
+def _cursor(start: Start) -> ConfigSnippet:
+    server = _server(start, f"${{env:{TOKEN_VARIABLE}}}")
+    return ConfigSnippet(".cursor/mcp.json in the project, or ~/.cursor/mcp.json for all", _servers(server))
+
+
+def _openclaw(start: Start) -> ConfigSnippet:
+    server = _server(start, f"${{{TOKEN_VARIABLE}}}", transport="streamable-http")
+    remark = f"then: openclaw mcp doctor {NAME} --probe"
+    return ConfigSnippet("~/.openclaw/openclaw.json", {"mcp": {"servers": {NAME: server}}}, remark)
+
+
+def _vscode(start: Start) -> ConfigSnippet:
+    place = ".vscode/mcp.json in the workspace"
+    if start.url is None:
+        return ConfigSnippet(place, {"servers": {NAME: {"type": "stdio", **_server(start, "")}}})
+    secret = f"{NAME}-token"
+    asked = {"type": "promptString", "id": secret, "description": "Token of whyrank mcp", "password": True}
+    server = _server(start, f"${{input:{secret}}}", type="http")
+    return ConfigSnippet(place, {"inputs": [asked], "servers": {NAME: server}})
+
+
+SNIPPETS: dict[str, Callable[[Start], ConfigSnippet]] = {
+    "claude-code": _claude_code,
+    "claude-desktop": _claude_desktop,
+    "cursor": _cursor,
+    "openclaw": _openclaw,
+    "vscode": _vscode,
+}
+
+
+def _servers(server: dict[str, Any]) -> dict[str, Any]:
+    return {"mcpServers": {NAME: server}}
+
+
+def _server(start: Start, token: str, **more: str) -> dict[str, Any]:
+    if start.url is not None:
+        return {**more, "url": start.url, "headers": {"Authorization": f"Bearer {token}"}}
+    command, *arguments = start.command()
+    return {"command": command, "args": arguments}
 
 
 def serve(asked: argparse.Namespace) -> int:
@@ -33,10 +134,8 @@ def serve(asked: argparse.Namespace) -> int:
     with ExitStack() as stack:
         if asked.http:
             return _served_over_http(asked, stack)
-        access = Access(
-            _pooled_engine(asked, settings_of(asked).store, stack), scopes, asked.multi_scope, asked.read_only
-        )
-        return _served_over_stdio(access)
+        pooled = _pooled_engine(asked, settings_of(asked).store, stack)
+        return _served_over_stdio(Access(pooled, scopes, asked.multi_scope, asked.read_only))
 
 
 def _check_place(asked: argparse.Namespace) -> None:
@@ -110,7 +209,6 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
 
 
 def _print_config(asked: argparse.Namespace, scopes: tuple[str, ...]) -> int:
-    """Print the configuration of a client, and the file it belongs in."""
     config = settings_of(asked)
     start = Start(
         store=str(config.store),

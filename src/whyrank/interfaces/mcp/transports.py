@@ -3,30 +3,158 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import re
 import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, cast
 
 import anyio
 import uvicorn
-from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect
 
 from ..asgi_server import check_head, server_config, stop_signals
-from ..auth import BODY_SECONDS, App, AuthPolicy, Receive, Refusal, Send, authenticated, refuse
-from .messages import Slip, message_in, parsed
+from ..auth import SLOW_BODY, App, AuthPolicy, Left, Receive, Refusal, Send, authenticated, body_of, refuse
+from ..sanitize import whole_characters
+from ..serialize import FORMAT
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+    from types import TracebackType
+
+    from mcp.server.lowlevel import Server
+
+_ONE_MESSAGE = 'send one JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+_SAID = 200  # characters quoted of a parser's message
+MAX_NESTING = 100  # levels of a message; the SDK's parser refuses 200 under no id
+REPAIRED = "whyrank/repaired"  # in `_meta` of a call: its text was repaired and differs from what the client meant
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an unterminated string ends with the text
+_IDENTITY = re.compile(r'\s*:\s*("(?:[^"\\]++|\\.)*+"|-?\d{1,18}(?![\d.eE]))')
+
+
+class Slip(Exception):
+    """Invalid message: the JSON-RPC error number, whyrank's code, and the reason."""
+
+    def __init__(self, number: int, code: str, message: str, identity: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.identity = identity
+        self.error = ErrorData(
+            code=number,
+            message=f"{message}; {_ONE_MESSAGE}",
+            data={"error": {"code": code, "message": message, "hint": _ONE_MESSAGE}, "format": FORMAT},
+        )
+
+    def answer(self) -> JSONRPCError:
+        """Return the error response, under the request id if it is readable: the client waits for that id."""
+        return JSONRPCError(jsonrpc="2.0", id=self.identity, error=self.error)
+
+
+def message_in(body: str | bytes) -> bytes | Slip:
+    """Return a message the SDK can parse; lone surrogates become U+FFFD.
+
+    A call that held a lone surrogate is marked in `_meta`.
+    """
+    try:
+        text = body if isinstance(body, str) else body.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        identity = identity_in(error.object.decode("utf-8", "replace"))
+        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {error}", identity)
+    if (slip := _slip_in(text)) is not None:
+        return slip
+    if not (_ESCAPED_SURROGATE.search(text) or _SURROGATE.search(text)):
+        return text.encode()
+    read = json.loads(text)
+    mended = whole_characters(read)
+    if mended != read and isinstance(params := mended.get("params"), dict):
+        meta = params.get("_meta")
+        params["_meta"] = {**(meta if isinstance(meta, dict) else {}), REPAIRED: True}
+    return json.dumps(mended).encode()
+
+
+def parsed(message: bytes) -> JSONRPCMessage | Slip:
+    """Parse a message into the SDK's type."""
+    try:
+        return jsonrpc_message_adapter.validate_json(message, by_name=False)
+    except ValidationError:
+        told = "this is no message that can be read"
+        return Slip(INVALID_REQUEST, "no-message", told, identity_in(message.decode()))
+
+
+def _slip_in(text: str) -> Slip | None:
+    """Return the reason why a text is not a valid message; None if it is."""
+    if _nesting(text) > MAX_NESTING:
+        return Slip(PARSE_ERROR, "bad-json", f"it is nested deeper than {MAX_NESTING} levels", identity_in(text))
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {str(error)[:_SAID]}", identity_in(text))
+    if isinstance(read, list):
+        return Slip(INVALID_REQUEST, "batch", "several messages at once are not understood")
+    identity = read.get("id") if isinstance(read, dict) else None
+    known = identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+    if isinstance(known, str) and _SURROGATE.search(known):
+        known = None
+    if not isinstance(read, dict) or read.get("jsonrpc") != "2.0":
+        return Slip(INVALID_REQUEST, "no-message", "this is no JSON-RPC message", known)
+    if not {"method", "result", "error"} & read.keys():
+        told = "this JSON-RPC message asks for nothing and answers nothing"
+        return Slip(INVALID_REQUEST, "no-message", told, known)
+    if identity is not None and known is None:
+        return Slip(INVALID_REQUEST, "no-message", "the id of this message is neither a text nor a whole number")
+    if not isinstance(read.get("method", ""), str) or not isinstance(read.get("params"), dict | None):
+        return Slip(INVALID_REQUEST, "no-message", "the method is no text, or its params are no object", known)
+    return None
+
+
+def identity_in(text: str) -> RequestId | None:
+    """Return the id of a message that does not parse, read from its top level alone, in linear time."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("{", "["):
+            depth += 1
+        elif token[0] in ("}", "]"):
+            depth -= 1
+        elif depth == 1 and token[0] == '"id"' and (found := _IDENTITY.match(text, token.end())) is not None:
+            try:
+                read = json.loads(found[1])
+            except ValueError:
+                return None
+            return None if isinstance(read, str) and _SURROGATE.search(read) else read
+    return None
+
+
+def _nesting(text: str) -> int:
+    if text.count("{") + text.count("[") <= MAX_NESTING:
+        return 0
+    depth = deepest = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
+        deepest = max(deepest, depth)
+    return deepest
+
 
 PATH = "/mcp"
 MAX_BODY_BYTES = 4 * 1_048_576  # same limit as the SDK
@@ -39,7 +167,6 @@ _NOT_FOUND = Refusal(404, "not-found", "there is nothing at this address", f"the
 _TOO_LONG = Refusal(
     413, "too-long", f"the body is longer than {MAX_BODY_BYTES:,} bytes", "send less; long texts are files to ingest"
 )
-_SLOW = Refusal(408, "slow", f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "send it at once")
 _NO_JSON = Refusal(415, "content-type", "the body is not sent as JSON", "send Content-Type: application/json")
 _OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # auth has checked Host and Origin
 
@@ -47,9 +174,6 @@ _OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # auth
 def log_to_stderr() -> None:
     """Send all logging to standard error: standard output carries the protocol."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
-
-
-# -- over stdio ------------------------------------------------------------------------------------------------------
 
 
 def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
@@ -103,7 +227,7 @@ class InputLines:
                 await self.replies.send(SessionMessage(message.answer()))
             else:
                 self.replies.expect(message)
-                yield cast(bytes, text).decode()
+                yield cast("bytes", text).decode()
         await self.replies.drain()
 
 
@@ -154,9 +278,6 @@ class Replies:
         await self.aclose()
 
 
-# -- over HTTP -------------------------------------------------------------------------------------------------------
-
-
 def over_http(
     servers: Sequence[tuple[AuthPolicy, Server[Any]]], listening: socket.socket, ready: Callable[[], None]
 ) -> None:
@@ -171,9 +292,7 @@ def over_http(
             yield
 
     lifetime = Starlette(lifespan=lifespan)
-    inside = authenticated(
-        [(policy, _at_path(_with_messages(cast(App, manager.asgi_app)))) for policy, manager in managers]
-    )
+    inside = authenticated([(policy, _with_messages(cast("App", manager.asgi_app))) for policy, manager in managers])
 
     async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -189,20 +308,13 @@ def over_http(
         server.run(sockets=[listening])
 
 
-def _at_path(app: App) -> App:
-    async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["path"] == PATH:
-            await app(scope, receive, send)
-        else:
-            await refuse(_NOT_FOUND, send)
-
-    return ask
-
-
 def _with_messages(app: App) -> App:
-    """Wrap an application: bodies that are not a message are refused, others are passed on whole."""
+    """Wrap an application: other paths and bodies that are not a message are refused, others passed on whole."""
 
     async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["path"] != PATH:
+            await refuse(_NOT_FOUND, send)
+            return
         if scope["method"] != "POST":
             await app(scope, receive, send)
             return
@@ -210,15 +322,13 @@ def _with_messages(app: App) -> App:
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await refuse(_NO_JSON, send)
             return
-        declared = headers.get(b"content-length", b"")
-        is_long = declared.isdigit() and int(declared[:20]) > MAX_BODY_BYTES
+        length = headers.get(b"content-length")
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = None if is_long else await _read_body(receive)
+            body = await body_of(receive, None if length is None else length.decode("latin-1"), MAX_BODY_BYTES)
         except TimeoutError:
-            await refuse(_SLOW, send)
+            await refuse(SLOW_BODY, send)
             return
-        except ClientDisconnect:
+        except Left:
             return
         if body is None:
             await refuse(_TOO_LONG, send)
@@ -228,21 +338,6 @@ def _with_messages(app: App) -> App:
             await app(scope, _replay(read, receive), send)
 
     return ask
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    """Return the body; None if it is too long."""
-    parts, size, more = list[bytes](), 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY_BYTES:
-            return None
-        more = message.get("more_body", False)
-    return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..names import FOLDER_NAME, HUB_NAME
-from ..prompts import PROMPTS
+from ..names import FOLDER_NAME, HUB_NAME, PROMPTS
 from .conversion import Encoder, Precision
 from .description import GRAPHS, RECORD, TOKENIZER, Description, Pinned, read_record
 from .fetch import Archive, FileSource, Hub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 CONVERSION = 1  # raised whenever the same weights would give other vectors
 

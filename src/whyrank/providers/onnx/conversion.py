@@ -10,7 +10,6 @@ import importlib.util
 import json
 import math
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from ...errors import MissingExtra, ProviderError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from onnx import NodeProto, TensorProto
 
 
@@ -27,6 +28,7 @@ Floats = NDArray[np.float32]
 # How weights are stored: half precision (as good as whole), or bytes (smaller and faster, a little worse).
 Precision = Literal["fp16", "int8"]
 
+EXTRA = "pip install onnx onnxruntime"
 INPUT, OUTPUT = "pieces", "vectors"
 EPSILON = 1e-12  # of the layer normalisations
 _IR_VERSION = 9
@@ -48,13 +50,16 @@ class Encoder:
 
 def check_converter() -> None:
     """Refuse to go on without the package `onnx`."""
+    if not has_package("onnx"):
+        raise MissingExtra("weights are converted by the package onnx, which is not installed", EXTRA)
+
+
+def has_package(name: str) -> bool:
+    """Check that a package is installed."""
     try:
-        found = importlib.util.find_spec("onnx") is not None
+        return importlib.util.find_spec(name) is not None
     except ValueError:  # a stub without a spec stands in its place
-        found = False
-    if not found:
-        hint = "pip install onnx onnxruntime"
-        raise MissingExtra("weights are converted by the package onnx, which is not installed", hint)
+        return False
 
 
 def converted(weights: Mapping[str, Floats], encoder: Encoder, precision: Precision) -> bytes:
@@ -80,7 +85,10 @@ class _Builder:
         hidden = self._embeddings(length)
         for layer in range(self._encoder.layers):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
-        pooled = self._mean(hidden, length) if self._encoder.pooling == "mean" else self._first(hidden)
+        if self._encoder.pooling == "mean":
+            pooled = self._mean(hidden, length)
+        else:
+            pooled = self._op("Gather", hidden, self._constant(np.int64(0)), axis=1)
         self._nodes.append(helper.make_node("LpNormalization", [pooled], [OUTPUT], axis=-1, p=2))
         inputs = [helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["batch", "length"])]
         outputs = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._encoder.width])]
@@ -138,9 +146,6 @@ class _Builder:
         one = self._constant(np.ones((1, 1, 1), np.float32))
         ones = self._op("Expand", one, self._op("Concat", self._integers(1, 1), length, axis=0))
         return self._op("Squeeze", self._op("MatMul", ones, hidden), self._integers(1))
-
-    def _first(self, hidden: str) -> str:
-        return self._op("Gather", hidden, self._constant(np.int64(0)), axis=1)
 
     def _dense(self, values: str, *names: str) -> str:
         """Multiply by the concatenated matrices of these names, and add their biases."""

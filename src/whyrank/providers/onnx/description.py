@@ -11,12 +11,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from ...errors import ConfigError, ProviderError
-from ..prompts import NO_PROMPT, Prompts, prompts_of
+from ..names import NO_PROMPT, Prompts, prompts_of
 from ..vectors import TRANSFORMER_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # How the vectors of a text's tokens become one: the first, the mean, the largest of each number, the last; or the graph
 # does it itself.
@@ -97,10 +99,9 @@ class Description:
 
     def is_at(self, folder: Path) -> bool:
         """Check that its files exist, by name and size."""
-        needed = (self.graph, TOKENIZER)
-        sizes = {pinned.name: pinned.bytes for pinned in self.files}
-        return all((folder / name).is_file() for name in needed) and all(
-            (folder / name).is_file() and (folder / name).stat().st_size == size for name, size in sizes.items()
+        sizes = {self.graph: None, TOKENIZER: None} | {pinned.name: pinned.bytes for pinned in self.files}
+        return all(
+            (folder / name).is_file() and size in (None, (folder / name).stat().st_size) for name, size in sizes.items()
         )
 
     def bytes_at(self, folder: Path) -> int:
@@ -164,10 +165,12 @@ class DescribedFiles(NamedTuple):
 
 def read_files(folder: Path, name: str, *, pooling: str | None = None, prompt: str | None = None) -> DescribedFiles:
     """Read the metadata of a model from its folder; explicit arguments take precedence."""
+    if pooling and pooling not in POOLINGS:
+        raise ConfigError(f"there is no pooling {pooling!r}", f"it is one of {', '.join(POOLINGS)}")
     card = _card(folder)
     return DescribedFiles(
         graph=graph_in(folder, name),
-        pooling=_given_pooling(pooling) if pooling else _pooling(folder, name),
+        pooling=cast("Pooling", pooling) if pooling else _pooling(folder, name),
         prompts=_checked_prompts(prompt, name) if prompt else _prompts(folder, name),
         max_tokens=_max_tokens(folder),
         languages=tuple(_languages(card.get("language"))),
@@ -195,12 +198,6 @@ def files_of(folder: Path, graph: str) -> Iterator[str]:
     for name in (graph, TOKENIZER, *data, *SMALL_FILES):
         if (folder / name).is_file():
             yield name
-
-
-def _given_pooling(pooling: str) -> Pooling:
-    if pooling not in POOLINGS:
-        raise ConfigError(f"there is no pooling {pooling!r}", f"it is one of {', '.join(POOLINGS)}")
-    return pooling  # type: ignore[return-value]
 
 
 def _pooling(folder: Path, name: str) -> Pooling | None:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator, Sequence
+import math
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import MissingExtra, ProviderError
 from ...protocols import Thresholds
 from ..vectors import unit_rows
-from .conversion import INPUT
+from .conversion import EXTRA, INPUT, has_package
 from .description import TOKENIZER, Description, Pooling
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
-
-EXTRA = "pip install onnx onnxruntime"
 IDS = ("input_ids", INPUT)
 MASK, TYPES = "attention_mask", "token_type_ids"
 _TEXTS_PER_TOKENIZING = 64
@@ -38,13 +37,6 @@ class _Piece(NamedTuple):
     ids: list[int]
 
 
-class _Marks(NamedTuple):
-    """The special tokens before and after a text."""
-
-    begin: list[int]
-    end: list[int]
-
-
 class OnnxEmbedder:
     """Any sentence-embedding model in ONNX; a text over the token limit is the mean of its parts."""
 
@@ -53,36 +45,18 @@ class OnnxEmbedder:
         if not description.is_at(folder):
             raise ProviderError(f"{description.name} is not in {folder}", fetching_hint(description.name))
         self.description = description
+        self.fingerprint = description.fingerprint
+        self.floor = description.floor
+        self.languages = description.languages
+        # MiniLM's, rescaled to the range above the floor: its 70 % and 92 % quantiles of foreign queries in stores of
+        # 22 to 45 files out of four sets are 0.20 to 0.32 and 0.27 to 0.43; larger stores are calibrated.
+        self.thresholds = Thresholds(*(self.floor + (1 - self.floor) * share for share in (0.25, 0.36)))
         self._folder = folder
         self._threads = threads
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the name of the space: provider, model, revision, dimension and prompts."""
-        return self.description.fingerprint
-
-    @property
-    def floor(self) -> float:
-        """Return the cosine of unrelated texts."""
-        return self.description.floor
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Return the languages the model knows; empty if undeclared."""
-        return self.description.languages
 
     def weight(self, language: str) -> float:
         """Return the weight of the vector vote in a language."""
         return self.description.weight_in(language)
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """Return MiniLM's default thresholds of evidence, rescaled to the range above the floor.
-
-        With MiniLM, the 70 % and 92 % quantiles of foreign queries in stores of 22 to 45 files out of four sets are
-        0.20 to 0.32 and 0.27 to 0.43; larger stores are calibrated.
-        """
-        return Thresholds(*(self.floor + (1 - self.floor) * share for share in (0.25, 0.36)))
 
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text; a text without tokens gets a zero row."""
@@ -138,13 +112,13 @@ class OnnxEmbedder:
         return open_tokenizer(self._folder / TOKENIZER, self.description.name)
 
     @cached_property
-    def _marks(self) -> _Marks:
-        """Return the special tokens, found by encoding a word with and without them."""
+    def _marks(self) -> tuple[list[int], list[int]]:
+        """Return the special tokens before and after a text, found by encoding a word with and without them."""
         bare = self._tokenizer.encode("a", add_special_tokens=False).ids
         marked = self._tokenizer.encode("a").ids
         places = (place for place in range(len(marked)) if marked[place : place + len(bare)] == bare)
         place = next(places, 0)
-        return _Marks(marked[:place], marked[place + len(bare) :])
+        return marked[:place], marked[place + len(bare) :]
 
     @cached_property
     def _unknown(self) -> int | None:
@@ -297,16 +271,8 @@ def fetching_hint(name: str) -> str:
 
 def check_runtime(name: str) -> None:
     """Raise MissingExtra without onnxruntime."""
-    if not has_runtime():
+    if not has_package("onnxruntime"):
         raise MissingExtra(f"{name} needs onnxruntime, which is not installed", EXTRA)
-
-
-def has_runtime() -> bool:
-    """Check that onnxruntime is installed."""
-    try:
-        return importlib.util.find_spec("onnxruntime") is not None
-    except ValueError:  # a stub without a spec stands in its place
-        return False
 
 
 # A query and a note each, on unrelated subjects.
@@ -336,3 +302,58 @@ def measure_floor(embedder: OnnxEmbedder) -> float:
     cosines = questions @ embedder.documents([note for _, note in MATTERS]).T
     unrelated = cosines[~np.eye(len(MATTERS), dtype=bool)]
     return max(0.0, round(float(unrelated.mean()), 3))
+
+
+_QUESTION_SHARE = 0.5  # of the model's token limit; the rest is for the text
+
+
+class CrossEncoder:
+    """A reranker in ONNX; a text over the token limit is truncated."""
+
+    def __init__(self, description: Description, folder: Path, threads: int = 1) -> None:
+        self.description = description
+        self._folder = folder
+        self._threads = threads
+
+    def __repr__(self) -> str:
+        return f"{self.description.name}@{self.description.revision}"
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return a number from 0 to 1 for each text: the logistic function of the model's logit."""
+        name = self.description.name
+        check_runtime(name)
+        if not self.description.is_at(self._folder):
+            raise ProviderError(f"{name} is not in {self._folder}", fetching_hint(name))
+        # One pair at a time: a score then depends on its pair alone.
+        return [self._score(question, text) for text in texts]
+
+    def _score(self, question: str, text: str) -> float:
+        tokenizer = self._tokenizer
+        room = self.description.max_tokens - tokenizer.num_special_tokens_to_add(True)
+        first = tokenizer.encode(question, add_special_tokens=False)
+        first.truncate(max(1, int(room * _QUESTION_SHARE)))
+        second = tokenizer.encode(text, add_special_tokens=False)
+        second.truncate(max(1, room - len(first.ids)))
+        pair = tokenizer.post_process(first, second)
+        ids, types = (np.array([values], np.int64) for values in (pair.ids, pair.type_ids))
+        [logits] = self._session.run([self._graph.output], feed(self._graph, ids, types))
+        if logits.shape not in ((1, 1), (1, 2)):
+            raise ProviderError(
+                f"{self.description.name} gives scores of shape {logits.shape} for one pair",
+                "a cross-encoder gives one or two logits for each",
+            )
+        # Of two logits the second is that of "relevant", and their difference is the single logit.
+        logit = float(logits[0, -1]) - (float(logits[0, 0]) if logits.shape[1] == 2 else 0.0)
+        return 0.5 * (1 + math.tanh(logit / 2))
+
+    @cached_property
+    def _session(self) -> InferenceSession:
+        return open_session(self._folder / self.description.graph, self.description.name, self._threads)
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return scoring_graph(self._session, self.description.name)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return open_tokenizer(self._folder / TOKENIZER, self.description.name)

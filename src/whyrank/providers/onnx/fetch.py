@@ -14,16 +14,20 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from email.message import Message
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote, urljoin
+
+from filelock import FileLock
 
 from ...errors import ProviderError
 from .description import Pinned
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 Progress = Callable[[int, int, str], None]
 
@@ -127,10 +131,6 @@ class Hub(NamedTuple):
             address = urljoin(address, headers["Location"])
         raise SourceRefused(f"{file} is redirected too often")
 
-    def at(self, revision: str) -> Hub:
-        """Return the repository at another revision."""
-        return self._replace(revision=revision)
-
     def _address(self, file: str) -> str:
         endpoint = self.endpoint or os.environ.get(HUB_VARIABLE) or HUB
         if not endpoint.startswith(("http://", "https://")):
@@ -174,6 +174,7 @@ class Archive(NamedTuple):
     client: Literal["pip", "mvn"]
     requirement: str
     bytes: int
+    target: tuple[str, ...] = ()  # pip's options for a wheel of another interpreter or system
 
     @property
     def name(self) -> str:
@@ -205,7 +206,11 @@ class Archive(NamedTuple):
             subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=place) as process,
         ):
             try:
-                _watch(process, lambda: tick(min(_bytes_below(scratch), self.bytes), self.bytes, self.requirement))
+                while True:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=_LOOK_SECONDS)
+                        break
+                    tick(min(_bytes_below(scratch), self.bytes), self.bytes, self.requirement)
             except BaseException:
                 process.kill()
                 raise
@@ -218,7 +223,7 @@ class Archive(NamedTuple):
             options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
             # -P, so that a folder called pip in the workspace is not taken for pip.
             run = [sys.executable, "-P", "-m", "pip", "download", "-q", *options, "--retries", "2"]
-            return [*run, "--dest", str(scratch), self.requirement]
+            return [*run, *self.target, "--dest", str(scratch), self.requirement]
         maven = shutil.which("mvn")
         if maven is None:
             raise SourceRefused("mvn is not installed")
@@ -252,6 +257,29 @@ def _take(archive: zipfile.ZipFile, pinned: Pinned, folder: Path) -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def kept_in(folder: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a model's folder; an OSError becomes a ProviderError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            yield
+    except OSError as error:
+        raise ProviderError(
+            f"{name} cannot be kept in {folder}: {error.strerror or error}",
+            "make room there, or name another folder by the setting model.folder",
+        ) from error
+
+
+def write_whole(path: Path, save: Callable[[Path], object]) -> None:
+    """Write a file atomically."""
+    part = part_of(path)
+    save(part)
+    with part.open("rb+") as written:
+        os.fsync(written.fileno())
+    os.replace(part, path)
+
+
 def accept(part: Path, pinned: Pinned, folder: Path) -> None:
     """Rename a finished file if it is the pinned one; delete it if not."""
     if not pinned.is_at(part):
@@ -279,15 +307,6 @@ def _copy(source: IO[bytes], part: Path, pinned: Pinned, have: int, tick: Progre
             tick(have, pinned.bytes, pinned.name)
     if have < pinned.bytes:
         raise SourceRefused(f"{pinned.name} broke off after {have:,} of {pinned.bytes:,} bytes")
-
-
-def _watch(process: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
-    while True:
-        try:
-            process.wait(timeout=_LOOK_SECONDS)
-            return
-        except subprocess.TimeoutExpired:
-            look()
 
 
 def _bytes_below(folder: Path) -> int:

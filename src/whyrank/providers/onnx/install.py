@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from filelock import FileLock
 
 from ...errors import ConfigError, ProviderError, WhyrankError
-from ..names import HUB_NAME, folder_name
-from ..prompts import NO_PROMPT, prompts_of
+from ..names import HUB_NAME, NO_PROMPT, folder_name, prompts_of
 from .catalog import Installed, Published, folder_of, published
 from .conversion import Precision, check_converter, converted, read_pack
 from .description import (
@@ -35,6 +32,7 @@ from .description import (
     write_record,
 )
 from .embedder import (
+    CrossEncoder,
     OnnxEmbedder,
     check_runtime,
     embedding_graph,
@@ -44,8 +42,10 @@ from .embedder import (
     open_session,
     scoring_graph,
 )
-from .fetch import FAILURES, HUB_VARIABLE, Hub, Progress, fetch
-from .reranker import CrossEncoder
+from .fetch import FAILURES, HUB_VARIABLE, Hub, Progress, fetch, kept_in, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PROBE = "how long is a vector?"
 
@@ -70,7 +70,7 @@ def install_published(name: str, models: Path, tick: Progress = silent) -> bool:
         return False
     if source.encoder is not None:
         check_converter()
-    with _kept_in(folder, name):
+    with kept_in(folder, name):
         if is_ready(source, folder):
             return False
         fetch(source.folder, source.files, source.sources, folder, tick)
@@ -94,38 +94,15 @@ def _convert(source: Published, folder: Path, tick: Progress) -> None:
     else:
         pack = read_pack(weights_file.read_bytes())
         weights = pack.weights
-        _write(folder / TOKENIZER, pack.tokenizer)
+        write_whole(folder / TOKENIZER, lambda part: part.write_bytes(pack.tokenizer))
     total = source.files[0].bytes  # in bytes, the unit of the download's progress
     assert source.encoder is not None
     for done, model in enumerate(source.models, 1):
         precision: Precision = "int8" if model.graph.startswith("int8") else "fp16"
-        _write(folder / model.graph, converted(weights, source.encoder, precision))
+        graph = converted(weights, source.encoder, precision)
+        write_whole(folder / model.graph, partial(Path.write_bytes, data=graph))
         tick(total * done // len(source.models), total, f"converting to {precision}")
     weights_file.unlink()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(part, path)
-
-
-@contextmanager
-def _kept_in(folder: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a model's folder; an OSError becomes a ProviderError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock"):
-            yield
-    except OSError as error:
-        raise ProviderError(
-            f"{name} cannot be kept in {folder}: {error.strerror or error}",
-            "make room there, or name another folder by the setting model.folder",
-        ) from error
 
 
 # -- any other model ---------------------------------------------------------------------------------------------------
@@ -148,11 +125,13 @@ def install_from_hub(
     if (known := read_record(folder)) and known.is_at(folder) and _is_as_asked(known, kind, pooling, prompt):
         _check_recorded(known, folder)
         return Installed(known, folder), False
-    with _kept_in(folder, name):
+    with kept_in(folder, name):
         was_here = known is not None and known.is_at(folder)
         if not was_here:
             _download(Hub(named[1], named[2] or "main"), name, folder, tick)
-        return Installed(_described(folder, folder, name, kind, pooling, prompt), folder), not was_here
+        description = _described(folder, name, kind, pooling, prompt)
+        write_record(folder, description)
+        return Installed(description, folder), not was_here
 
 
 def install_from_folder(
@@ -169,8 +148,8 @@ def install_from_folder(
     if known and known.files == pin_files(source, needed) and _is_as_asked(known, kind, pooling, prompt):
         _check_recorded(known, folder)
         return Installed(known, folder), False
-    with _kept_in(folder, name):
-        description = _described(source, folder, name, kind, pooling, prompt, record=False)
+    with kept_in(folder, name):
+        description = _described(source, name, kind, pooling, prompt)
         if source.resolve() != folder.resolve():
             _replace_files(source, folder, needed, known)
         write_record(folder, description)
@@ -221,7 +200,7 @@ def _download(hub: Hub, name: str, folder: Path, tick: Progress) -> None:
                 f"there is no {hub.repository}/{TOKENIZER} on the hub",
                 "check the name, and whether the model is public; one behind a login is used from a folder",
             )
-        hub = hub.at(first[1] or hub.revision)
+        hub = hub._replace(revision=first[1] or hub.revision)
         for small in (*SMALL_FILES, TOKENIZER):
             _download_if_there(hub, small, folder, tick)
         graph = next((graph for graph in GRAPHS if _download_if_there(hub, graph, folder, tick)), None)
@@ -247,16 +226,7 @@ def _download_if_there(hub: Hub, file: str, folder: Path, tick: Progress) -> boo
 # -- describing --------------------------------------------------------------------------------------------------------
 
 
-def _described(
-    source: Path,
-    folder: Path,
-    name: str,
-    kind: Kind,
-    pooling: str | None,
-    prompt: str | None,
-    *,
-    record: bool = True,
-) -> Description:
+def _described(source: Path, name: str, kind: Kind, pooling: str | None, prompt: str | None) -> Description:
     """Test a model and describe it; refuse a model of another kind."""
     told = read_files(source, name, pooling=pooling, prompt=prompt)
     files = pin_files(source, files_of(source, told.graph))
@@ -280,16 +250,13 @@ def _described(
     )
     tried = _tried_embedding if kind == "embedding" else _tried_reranker
     try:
-        description = tried(described, source, told, pooling)
+        return tried(described, source, told, pooling)
     except WhyrankError:
         raise
     except Exception as error:  # whatever onnxruntime or the tokenizer raises: it is no model that can be used
         reason = str(error).strip().partition("\n")[0][:200]
         hint = "its graph must take token ids as int64, in batches and of any length"
         raise ProviderError(f"{name} could not be run: {reason}", hint) from error
-    if record:
-        write_record(folder, description)
-    return description
 
 
 def _tried_embedding(described: Description, source: Path, told: DescribedFiles, given: str | None) -> Description:

@@ -7,18 +7,21 @@ Rows before the first range belong to stores that did not record the version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...errors import StoreDamaged
 from ...protocols import UNKNOWN_READER
-from ...types.memory import Memory
-from .connection import Connection
-from .doc_values import ScopeDocValues
 from .rows import SELECT, to_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...types.memory import Memory
+    from .connection import Connection
+    from .doc_values import ScopeDocValues
 
 KEY = "readers"
 _NO_END = 2**63 - 1  # behind the last row there can be

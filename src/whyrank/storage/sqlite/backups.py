@@ -12,11 +12,10 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from glob import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ConfigError, SchemaTooNew, StoreDamaged, StoreError, StoreLocked
 from ...formatting import counted
@@ -29,6 +28,9 @@ from .notes import RESTORED, is_generation
 from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
 from .store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _MARK = "backup"  # key of `meta` that only a backup has
 _BEFORE = "before-restore"

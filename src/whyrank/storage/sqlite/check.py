@@ -10,8 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +28,11 @@ from .disk import LOW_BYTES, MEGABYTE, free_bytes
 from .doc_values import BLOCK, GONE, decoded
 from .history import was_in
 from .indexes import INDEXES, index_in
-from .migrations import MIGRATIONS
 from .names import MISCOUNTED
 from .notes import is_generation, miscounted
 from .pending import HASHES_GIVEN, SET_ASIDE
 from .postings import terms
-from .postings.directory import LIVE, MAKING, NO_PAGES, Segment, filed, span
-from .postings.format import read
+from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span
 from .postings.segments import TABLE_NAMES, unpack
 from .recovery import (
     UNREADABLE,
@@ -51,8 +48,11 @@ from .recovery import (
     select_readable,
     table_columns,
 )
-from .schema import PUT_RIGHT, misstated, version_of
+from .schema import MIGRATIONS, PUT_RIGHT, misstated, version_of
 from .vectors.cache import signs_in, vector_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Tick = Callable[[int, int, str], None]
 

@@ -6,9 +6,7 @@ import os
 import stat
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout
@@ -16,6 +14,8 @@ from .disk import is_full
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 else:
     # pysqlite3 carries a SQLite without the WAL-reset bug of 3.7.0 to 3.51.2; where it has no wheel, the stdlib serves.
     try:

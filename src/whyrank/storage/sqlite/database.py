@@ -11,16 +11,19 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ...errors import StoreError, StoreLocked, StoreUnavailable
 from .connection import Connection, SqlError, connected, connected_to_read, is_any_open, is_writable, told, translated
 from .lock import set_log_aside, side_lock
 from .notes import generation_unknown, is_generation
 from .pending import IS_SET_ASIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
 
 LOCK_SECONDS = 30.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash

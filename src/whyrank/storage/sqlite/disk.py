@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MEGABYTE = 1024 * 1024
 BALLAST_MEGABYTES = 8  # a delete writes some hundred kilobytes; a purge rewrites up to four megabytes of postings

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...analysis.document import content_hash
 from ...protocols import Failure, Waiting
-from ...types.memory import Scope
 from .connection import Connection, portions, rows_of
 from .notes import raise_generation
 from .rows import AS_IT_SAYS, SELECT, text_embedded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...types.memory import Scope
 
 # Vectors deleted per transaction, so that writers do not wait long: a megabyte or two, overwritten with zeros.
 _DROPPED_AT_ONCE = 1_000

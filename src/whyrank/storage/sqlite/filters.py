@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...analysis.caches import ByteBoundedCache
 from ...analysis.language import marks_of_language
-from ...analysis.query_terms import headings_in, is_said
+from ...analysis.query import headings_in, is_said
 from ...types.expressions import Expression, Holds, Leaf, Says, valued, wanted
 from ...types.memory import USUAL_IMPORTANCE, Scope
-from ...types.query import Where
 from .connection import Connection, rows_of
 from .doc_values import NUMBERED, Flags, Integers, ScopeDocValues
 from .rows import legible
+
+if TYPE_CHECKING:
+    from ...types.query import Where
 
 # Damaged tags count as none; they must not fail a filter on other memories' tags.
 _TAGGED = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.tags), m.tags, '[]')) WHERE value = ?)"

@@ -8,27 +8,30 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.accents import accented_in, by_plain_spelling, typed_beginning
 from ...analysis.caches import ByteBoundedCache
 from ...analysis.dates import is_mark
-from ...types.columns import MemoryId
+from ...analysis.language import accented_in, by_plain_spelling, typed_beginning
 from ...types.expressions import meant
 from ...types.memory import Notice, Scope
 from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
-from ..bm25 import TermScores, occurrences, padded, term_scores, word_score
-from ..pools import Scored, best, cut
+from ..bm25 import Scored, TermScores, best, cut, occurrences, padded, term_scores, word_score
 from .connection import Connection, version
 from .doc_values import NOWHERE, Integers, ScopeDocValues, code
 from .filters import MARKED, Clause, in_scopes
 from .keyword import KeywordRun, NumberedMemory, View
 from .rows import CONTENT_KEY
 from .top_k import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ...types.columns import MemoryId
 
 _SCOPES_KEPT = 64
 _TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms

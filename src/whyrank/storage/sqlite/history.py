@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from ...analysis.normalize import text_key
 from ...errors import ConfigError, StoreChanged, StoreDamaged, StoreError
@@ -15,6 +15,9 @@ from ...types.memory import Former, Memory, Scope
 from .connection import Connection, Row, portions
 from .notes import count_rows
 from .rows import COLUMNS, SELECT, columns_of, to_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 Life = tuple[MemoryId, float] | None
 _TWIN = (
@@ -43,40 +46,25 @@ def lives_of(
     A rewritten memory stays superseded; a renamed one keeps its successor; a memory superseded by one that is deleted
     gets that one's own successor, or becomes current again.
     """
-    successors = {identity: (by, at) for identity, by, at in _superseded(connection, [*put, *gone, *renamed])}
+    supersession = "SELECT id, superseded_by, superseded_at FROM memories"
+    own = _select(connection, supersession, "id", [*put, *gone, *renamed])
+    successors = {identity: (by, at) for identity, by, at in own}
     lives: dict[MemoryId, Life] = {identity: successors[identity] for identity in put if identity in successors}
     lives |= {new: successors[old] for old, new in renamed.items() if old in successors}
     for old, new in renamed.items():
         connection.execute("UPDATE memories SET supersedes = ? WHERE supersedes = ?", (new, old))
-    for identity, by, at in _replaced_by(connection, gone):
+    for identity, by, at in _select(connection, supersession, "superseded_by", list(gone)):
         lives.setdefault(identity, (by, at))
-    for identity, by, created in _waiting_successors(connection, put):
+    # Successors of memories that were absent for a while, as a file of another branch is.
+    for identity, by, created in _select(
+        connection, "SELECT supersedes, id, created FROM memories", "supersedes", list(put)
+    ):
         lives.setdefault(identity, (by, created))
-    return {identity: _living(life, gone, successors) for identity, life in lives.items()}
-
-
-def _living(life: Life, gone: Collection[MemoryId], successors: Mapping[MemoryId, tuple[MemoryId, float]]) -> Life:
-    """Follow deleted successors to the first that remains."""
-    while life is not None and life[0] in gone:
-        life = successors.get(life[0])
-    return life
-
-
-def _superseded(connection: Connection, ids: list[MemoryId]) -> Iterator[tuple[MemoryId, MemoryId, float]]:
-    yield from _select(connection, "SELECT id, superseded_by, superseded_at FROM memories", "id", ids)
-
-
-def _replaced_by(connection: Connection, gone: Collection[MemoryId]) -> Iterator[tuple[MemoryId, MemoryId, float]]:
-    query = "SELECT id, superseded_by, superseded_at FROM memories"
-    yield from _select(connection, query, "superseded_by", list(gone))
-
-
-def _waiting_successors(
-    connection: Connection, put: Collection[MemoryId]
-) -> Iterator[tuple[MemoryId, MemoryId, float]]:
-    """Find the successors of memories that were absent for a while, as a file of another branch is."""
-    query = "SELECT supersedes, id, created FROM memories"
-    yield from _select(connection, query, "supersedes", list(put))
+    for identity, life in lives.items():
+        while life is not None and life[0] in gone:  # follow deleted successors to the first that remains
+            life = successors.get(life[0])
+        lives[identity] = life
+    return lives
 
 
 def _select(
@@ -137,7 +125,6 @@ def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> l
 
 
 MISREAD = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # raised by damaged bytes
-_PER_STATEMENT = 500
 _BY_ID = f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?"
 _told = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in ("recalls", "recalled")))
 # The successor of a memory and its recalls are written elsewhere.
@@ -205,7 +192,7 @@ def _recalled(entry: Entry, counted: tuple[int, float] | None) -> Entry:
 
 
 def _recalls(connection: Connection, ids: Collection[MemoryId]) -> Iterator[tuple[MemoryId, tuple[int, float]]]:
-    for part, marks in _portions(list(ids)):
+    for part, marks in portions(list(ids)):
         for identity, count, last in connection.execute(
             f"SELECT id, recalls, recalled FROM memories WHERE recalls > 0 AND id IN ({marks})", part
         ):
@@ -242,17 +229,14 @@ def write_history(connection: Connection, formers: Iterable[Former]) -> None:
 def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, list[Former]]:
     """Return the former versions of memories, the latest change last."""
     found: dict[MemoryId, list[Former]] = {}
-    for part, marks in _portions(ids):
+    for part, marks in portions(ids):
         for identity, changed, was in connection.execute(
             f"SELECT memory, changed, was FROM history WHERE memory IN ({marks}) ORDER BY entry", part
         ):
-            found.setdefault(identity, []).append(_former(identity, changed, was))
+            # Damaged parts are empty, so that the rest can be shown.
+            at = float(changed) if isinstance(changed, float | int) else None
+            found.setdefault(identity, []).append(Former(identity, at, was_in(was) or {}))
     return found
-
-
-def _former(identity: MemoryId, changed: object, was: object) -> Former:
-    """Return a former version of a memory; damaged parts are empty, so that the rest can be shown."""
-    return Former(identity, float(changed) if isinstance(changed, float | int) else None, was_in(was) or {})
 
 
 def was_in(stored: object) -> dict[str, object] | None:
@@ -318,9 +302,3 @@ def still_expired(connection: Connection, prune: Mapping[MemoryId, float]) -> se
     """Return those of some memories that are still expired at the given times, not extended meanwhile."""
     query = "SELECT 1 FROM memories WHERE id = ? AND expires <= ?"
     return {identity for identity, at in prune.items() if connection.execute(query, (identity, at)).fetchone()}
-
-
-def _portions(values: Sequence[MemoryId]) -> Iterator[tuple[Sequence[MemoryId], str]]:
-    for start in range(0, len(values), _PER_STATEMENT):
-        part = values[start : start + _PER_STATEMENT]
-        yield part, ", ".join("?" * len(part))

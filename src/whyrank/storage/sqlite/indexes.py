@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...errors import StoreDamaged
-from ...kernel import Kernel
 from ...protocols import Entry
 from .connection import SAVE, Connection
-from .database import Database
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex, NumberedMemory
 from .postings.index import PostingsIndex
+from .postings.loops import NUMPY
 from .rows import SELECT, to_memory
 
-# Factories; they take the size of the caches in bytes and the compiled kernel to search with.
-INDEXES: dict[str, Callable[[int, Kernel | None], KeywordIndex]] = {
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .database import Database
+    from .postings.loops import Kernel
+
+# Factories; they take the size of the caches in bytes and the kernel to search with.
+INDEXES: dict[str, Callable[[int, Kernel], KeywordIndex]] = {
     "postings": lambda cache_bytes, kernel: PostingsIndex(cache_bytes, kernel=kernel),
     "fts5": lambda *_: Fts5Index(),  # SQLite has a cache of its own
 }
@@ -68,14 +73,14 @@ def _begin(database: Database, name: str) -> None:
     with database.writing() as connection:
         current, to_come = _meta(connection, "keyword"), index_to_come(connection)
         if current is None:
-            if any(_made(known).exists(connection) for known in INDEXES):
+            if any(uncached_index(known).exists(connection) for known in INDEXES):
                 raise _index_unknown()
-            _made(name).create(connection)
+            uncached_index(name).create(connection)
             _set(connection, "keyword", name)
         elif name not in (current, to_come):
             if to_come is not None:
-                _made(to_come).drop(connection)
-            _made(name).create(connection)
+                uncached_index(to_come).drop(connection)
+            uncached_index(name).create(connection)
             _set(connection, "keyword-to-come", name)
             _set(connection, "keyword-moved", "0")
 
@@ -86,7 +91,7 @@ def _step(database: Database, name: str) -> bool:
         current = _meta(connection, "keyword")
         if current is None or current == name:
             return False
-        old, new = _made(current), _made(name)
+        old, new = uncached_index(current), uncached_index(name)
         after = int(_meta(connection, "keyword-moved") or 0)
         rows = connection.execute(
             f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
@@ -115,9 +120,9 @@ def _step(database: Database, name: str) -> bool:
         return False
 
 
-def _made(name: str) -> KeywordIndex:
-    """Return an index without caches, for moving memories."""
-    return INDEXES[name](0, None)
+def uncached_index(name: str) -> KeywordIndex:
+    """Return an index without caches, to write with."""
+    return INDEXES[name](0, NUMPY)
 
 
 def _meta(connection: Connection, key: str) -> str | None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Entry
-from ...types.columns import MemoryId
 from ...types.memory import Notice, Scope
 from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
-from .connection import Connection
-from .doc_values import DocValues, Flags, Integers, ScopeDocValues
 from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
-from .top_k import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from ...types.columns import MemoryId
+    from .connection import Connection
+    from .doc_values import DocValues, Flags, Integers, ScopeDocValues
+    from .top_k import Rows
 
 
 class View(NamedTuple):

@@ -6,12 +6,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, count
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...formatting import on_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 try:
     import fcntl

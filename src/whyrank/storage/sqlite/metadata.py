@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-from ...kernel import Kernel
 from ...protocols import Failure, FileRecord, SortingKey, StoreStatus, Waiting, Written
-from ...types.columns import MemoryId
-from ...types.memory import Memory, Order, Scope
-from ...types.query import Where
 from . import embedding_queue, history
 from .connection import LIBRARY, Connection, Row, leniently, rows_of
-from .database import Database
 from .disk import Ballast, free_bytes
 from .embedding_queue import as_json
 from .filters import Clause, clause_for
-from .keyword import KeywordIndex
 from .notes import Notes, raise_generation, write_notes
+from .postings.loops import NUMPY
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from ...types.columns import MemoryId
+    from ...types.memory import Memory, Order, Scope
+    from ...types.query import Where
+    from .database import Database
+    from .keyword import KeywordIndex
+    from .postings.loops import Kernel
 
 SEEN = "scope IN (SELECT value FROM json_each(?))"
 _HASHES_PER_STATEMENT = 500
@@ -170,7 +175,7 @@ _SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; a value that 
 class MemoryListing(Metadata):
     """Lists and counts of memories, with the status of the store."""
 
-    _kernel: Kernel | None
+    _kernel: Kernel
     _ballast: Ballast
 
     def _cache_bytes(self) -> dict[str, int]:
@@ -226,7 +231,7 @@ class MemoryListing(Metadata):
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
                 free_bytes=free_bytes(self._database.file) if scopes is None else None,
                 ballast_bytes=self._ballast.size if scopes is None else None,
-                engine=f"{LIBRARY}, {'a' if self._kernel is not None else 'no'} compiled kernel",
+                engine=f"{LIBRARY}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
                 caches=self._cache_bytes() if scopes is None else {},
             )
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.caches import STRING_BYTES, ByteBoundedCache
 from ...analysis.names import (
@@ -26,12 +24,18 @@ from ...analysis.names import (
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Name
 from ...types.memory import Notice
-from ...types.names import NameProbe
-from ...types.query import Where
-from ..pools import Scored
+from ..bm25 import Scored
 from .connection import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ...types.query import Where
+    from ...types.trail import NameProbe
 
 _ORPHANS = tuple(f"FROM {table} WHERE memory NOT IN (SELECT row FROM memories)" for table in ("names", "name_words"))
 _LAST_CHARACTER = "\U0010ffff"
@@ -157,14 +161,18 @@ class NameIndex:
             rows &= only
         scored: list[Scored] = []
         for group, tie, stored in _named(connection, rows, clause_for(where)) if rows else ():
-            names = [
-                Name(text, key, tuple(words.split()), bonus) for text, key, words, bonus in filter(_is_sound, stored)
-            ]
+            sound = [name for name in stored if tuple(map(type, name)) == (str, str, str, int)]
+            names = [Name(text, key, tuple(words.split()), bonus) for text, key, words, bonus in sound]
             damaged += len(stored) - len(names)
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
-        return Proposed(scored, (*_told(damaged), *(() if is_whole else (_LOST,))))
+        notices = () if is_whole else (_LOST,)
+        if damaged:
+            told = f"{counted(damaged, 'name')} that may answer {which(damaged, 'was', 'were')} damaged"
+            told = f"{told} and cannot be read; `whyrank doctor --repair` makes names anew"
+            notices = (Notice(UNREADABLE, told), *notices)
+        return Proposed(scored, notices)
 
     def _is_whole(self, connection: Connection, scope: str) -> bool:
         """Check the number of names of a scope against its count; cached once it is right."""
@@ -176,7 +184,7 @@ class NameIndex:
         return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
-        keys = [probe.key, *windows_by_key(probe)]
+        keys = [probe.key, *windows_by_key(probe.windows)]
         if probe.typos:
             keys += sorted(self._misspelt(connection, scope, probe.key))
         rows = _called(connection, scope, keys, words_key(probe.words))
@@ -217,27 +225,20 @@ class NameIndex:
 
 def _rows_of_names(named: Sequence[tuple[int, str, Sequence[Name]]]) -> Iterator[Row]:
     for names, alike in groupby(named, itemgetter(2)):  # the chunks of a file have the same names
-        written = [*enumerate(map(_written, names))]
+        columns = [
+            (name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity) for name in names
+        ]
         for row, scope, _ in alike:
-            for place, name in written:
+            for place, name in enumerate(columns):
                 yield row, place, scope, *name
 
 
 def _rows_of_words(named: Sequence[tuple[int, str, Sequence[Name]]]) -> Iterator[Row]:
     for names, alike in groupby(named, itemgetter(2)):
-        known = _words_known(names)
+        words = {word for name in names if is_known_in_part(name) for word in name.words}
         for row, scope, _ in alike:
-            for word in known:
+            for word in words:
                 yield scope, word, row
-
-
-def _written(name: Name) -> Row:
-    return name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity
-
-
-def _words_known(names: Iterable[Name]) -> set[str]:
-    """Return the words by which names are found in part."""
-    return {word for name in names if is_known_in_part(name) for word in name.words}
 
 
 def _last_named(connection: Connection) -> int:
@@ -310,15 +311,3 @@ def _named(
             names.setdefault(row, []).append(tuple(name))
         for row, group, *tie in visible:
             yield group, legible_key(tie), names.get(row, [])
-
-
-def _is_sound(name: Row) -> bool:
-    """Check the types of a stored name (text, key, words, specificity)."""
-    return tuple(map(type, name)) == (str, str, str, int)
-
-
-def _told(damaged: int) -> tuple[Notice, ...]:
-    if not damaged:
-        return ()
-    told = f"{counted(damaged, 'name')} that may answer {which(damaged, 'was', 'were')} damaged and cannot be read"
-    return (Notice(UNREADABLE, f"{told}; `whyrank doctor --repair` makes names anew"),)

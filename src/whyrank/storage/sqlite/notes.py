@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ...errors import StoreChanged, StoreDamaged
 from .connection import SAVE, Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows mean something else since
 _PREFIX = "note:"

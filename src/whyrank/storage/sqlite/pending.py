@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,17 @@ from ...analysis.normalize import text_key
 from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Arrival, Entry, Vector
-from ...types.columns import MemoryId
-from ...types.lifetimes import NEVER
-from ...types.memory import Memory, Notice, Scope
+from ...types.memory import NEVER, Memory, Notice, Scope
 from .connection import Connection, IntegrityError
 from .embedding_queue import as_json, dimensions_key
 from .history import MISREAD, by_id
 from .notes import note_key
 from .rows import COLUMNS, columns_of, to_memory, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ...types.columns import MemoryId
 
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"

@@ -15,13 +15,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from glob import escape
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import StoreError
 from .connection import BUSY_MILLISECONDS, Connection
 from .copies import left_behind
-from .database import Database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .database import Database
 
 _MARK = "purge"
 _READERS_MILLISECONDS = 500  # wait for readers, with the writer lock held

@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.document import READER_VERSION, entry_for
 from ...analysis.language import LANGUAGES
 from ...errors import StoreDamaged
 from ...formatting import counted
-from ...protocols import Entry
-from ...types.memory import Memory
 from .analyzer_versions import KEY as READERS
 from .analyzer_versions import stretches_in
 from .check import Compared, Finding, Tick
@@ -30,16 +26,24 @@ from .checksums import ChecksumError
 from .connection import Connection, Row, leniently, translated
 from .database import Database
 from .doc_values import BLOCK, RECORD, decoded, record_of
-from .indexes import INDEXES, answering
-from .keyword import KeywordIndex
+from .indexes import answering, uncached_index
 from .pending import MARKED, SET_ASIDE
 from .postings import terms
-from .postings.directory import Segment, filed, live_segments
-from .postings.format import INDEXED, Inverted, inverted, merged, only, postings_of, read
-from .postings.segments import stored_texts
+from .postings.format import INDEXED, Inverted, Segment, filed, live_segments, merged, only, postings_of, read
+from .postings.segments import inverted, stored_texts
 from .rows import SELECT, to_memory
 from .vectors.cache import read_range, signs_in
 from .vectors.index import UNIT_TOLERANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ...protocols import Entry
+    from ...types.memory import Memory
+    from .keyword import KeywordIndex
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500
@@ -91,7 +95,7 @@ class _Look:
     def __init__(self, connection: Connection, tick: Tick) -> None:
         self._connection = connection
         self._tick = tick
-        self._index: KeywordIndex = INDEXES[answering(connection)[0]](0, None)
+        self._index: KeywordIndex = uncached_index(answering(connection)[0])
         self.done = Counter[str]()
         self.wrong = Counter[str]()
         self.crooked = 0

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.document import content_hash
 from ...errors import StoreDamaged
-from ...types.memory import Memory
 from .connection import Connection, Cursor, Row, SqlError, connect, run_script
 from .doc_values import code, recorded
-from .migrations import MIGRATIONS
 from .postings.segments import TABLES
 from .rows import AS_IT_SAYS, COLUMNS, HASH_LETTERS, row_checksum, text_embedded, to_memory, without_damage
+from .schema import MIGRATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...types.memory import Memory
 
 # Raised by reading a damaged file: column names that are no text are unknown to SQLite, and a record that claims to be
 # larger than any requests more memory than there is.

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from glob import escape
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...analysis.document import entry_for
 from ...errors import StoreDamaged, StoreLocked
-from ...types.columns import MemoryId
-from ...types.memory import Memory
 from .check import (
     LEFT,
     UNOWNED,
@@ -38,8 +36,7 @@ from .copies import back_up, free_name, sweep
 from .database import Database
 from .doc_values import ASIDE, RecordWriter
 from .embedding_queue import dimensions_key
-from .indexes import DEFAULT, INDEXES, index_in, prepare_index
-from .migrations import MIGRATIONS
+from .indexes import DEFAULT, INDEXES, index_in, prepare_index, uncached_index
 from .names import NameIndex
 from .notes import is_generation, raise_generation, recount
 from .pending import HASHES_GIVEN, MARKS, Arrived
@@ -57,10 +54,16 @@ from .recovery import (
     table_columns,
 )
 from .rows import COLUMNS
-from .schema import prepare, restate, version_of
+from .schema import MIGRATIONS, prepare, restate, version_of
 from .vectors.cache import vector_bytes
 from .vectors.index import VectorIndex
 from .writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...types.columns import MemoryId
+    from ...types.memory import Memory
 
 _IN_PLACE = frozenset({"schema", "records", "postings", "vectors", "signs", "orphans"})  # else all is rebuilt
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others can be searched, and files read again
@@ -136,7 +139,7 @@ def _repair_in_place(database: Database) -> None:
             raise StoreDamaged(f"{database.path} does not say which keyword index it has", "take a copy of the store")
         if named[0] == "postings":
             _repair_segments(connection)
-        index = INDEXES[named[0]](0, None)
+        index = uncached_index(named[0])
         ledger = RecordWriter(connection, raise_generation(connection), index.stored_tokens)
         for scope, first in broken_records(connection):
             if isinstance(first, int) and isinstance(scope, str):
@@ -214,7 +217,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
     with fresh.writing() as connection:
         _copy_tables(damaged, connection, notes)
-    keyword, names, vectors = INDEXES[index](0, None), NameIndex(), VectorIndex()
+    keyword, names, vectors = uncached_index(index), NameIndex(), VectorIndex()
     aside: list[CheckedRow] = []
     seen: set[int] = set()
     language = notes.get("language", _LANGUAGE)

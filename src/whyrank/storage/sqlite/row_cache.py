@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.caches import STRING_BYTES, ByteBoundedCache
-from ...errors import StoreError
-from ...kernel import Kernel
 from ...types.columns import MemoryId
-from ...types.memory import Memory, Scope
-from ...types.results import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
+from ...types.memory import Memory
+from ...types.results import ContentKey
 from .connection import Connection, Row, portions, rows_of
 from .doc_values import code
 from .rows import COMPARED_KEY, SELECT, STORED, fetched, legible_key, to_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from .rows import FetchedRow
 
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to free, once cold, than to read again
 _RUNS_KEPT = 4  # always kept, whatever their size: a search needs their places when all its runs are done
@@ -26,32 +29,6 @@ _KEY_SHARE = 3 / 8  # of these bytes, for content keys
 _STORED = ", ".join(f"m.{column}" for column in STORED)
 
 Place = tuple[int, str, int]  # row, scope, a number for the source
-
-Read = Callable[[MemoryId, int], Memory | None]
-
-
-class Stored(Awaited):
-    """A memory in its row, read lazily."""
-
-    __slots__ = ("_read", "_row", "_scope", "id", "origin")
-
-    def __init__(self, identity: MemoryId, row: int, scope: str, origin: int, read: Read) -> None:
-        self.id = identity
-        self.origin = origin
-        self._row = row
-        self._scope = scope
-        self._read = read
-
-    def read(self) -> Memory:
-        """Return the memory, or a placeholder if it was deleted since it was found."""
-        return self._read(self.id, self._row) or forgotten(self.id, Scope.parse(self._scope))
-
-    def __reduce__(self) -> tuple[Callable[[Held], Memory], tuple[Memory]]:
-        """Return the memory to pickle, or a placeholder if its store cannot be read any more."""
-        try:
-            return memory_of, (self.read(),)
-        except StoreError:
-            return memory_of, (unreadable(self.id, Scope.parse(self._scope)),)
 
 
 class Places(NamedTuple):
@@ -67,9 +44,9 @@ class Places(NamedTuple):
         ids, *columns = self
         return dict(zip(ids, zip(*columns, strict=True), strict=True))
 
-    def inside(self, visible: set[str]) -> Places:
+    def inside(self, visible: AbstractSet[str]) -> Places:
         """Return the places in these scopes."""
-        if visible.issuperset(self.scopes):
+        if visible >= {*self.scopes}:
             return self
         return self._at([place for place, scope in enumerate(self.scopes) if scope in visible])
 
@@ -80,78 +57,10 @@ class Places(NamedTuple):
         )
 
 
-class StoredMemories(HeldMemories):
-    """Memories in their rows, read lazily."""
-
-    def __init__(
-        self,
-        places: Places,
-        read: Read,
-        fetch: Callable[[Sequence[int]], Mapping[int, Fetched]],
-        keys: Callable[[Sequence[int]], Mapping[int, ContentKey]],
-    ) -> None:
-        ids, self.rows, scopes, origins = places
-        super().__init__(
-            ids, origins, lambda place: Stored(ids[place], places.rows[place], scopes[place], origins[place], read)
-        )
-        self._fetch = fetch
-        self._keys = keys
-
-    def at_hand(self) -> ReadMemories:
-        """Return all memories, with their rows read at once."""
-        return ReadMemories(self.ids, self.rows, self.origins, self.fetched_at(range(len(self.ids))))
-
-    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
-        """Return those of these that exist, with their rows read at once."""
-        places = self.places
-        rows = [self.rows[places[identity]] for identity in ids]
-        found = self._fetch(rows)
-        return {identity: found[row] for identity, row in zip(ids, rows, strict=True) if row in found}
-
-    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
-        """Return the memories at some positions, with the rows of those that exist read at once."""
-        rows = [self.rows[place] for place in places]
-        found = self._fetch(rows)
-        return [found.get(row) or self._make(place) for row, place in zip(rows, places, strict=True)]
-
-    def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
-        """Return the content keys of some of them, without making the memories."""
-        places = self.places
-        rows = [self.rows[places[identity]] for identity in ids]
-        found = self._keys(rows)
-        return [found[row] for row in rows] if len(found) == len(rows) else super().content_keys(ids)
-
-
-class ReadMemories(HeldMemories):
-    """Memories whose rows were read, independent of their store."""
-
-    def __init__(
-        self, ids: Sequence[MemoryId], rows: Sequence[int], origins: Sequence[object], read: Sequence[Held]
-    ) -> None:
-        super().__init__(ids, origins, read.__getitem__)
-        self.rows = rows
-
-    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
-        """Return some of the memories, by id."""
-        places = self.places  # a row with a damaged id has another one there
-        return {identity: self[identity] for identity in ids if identity in places}
-
-    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
-        """Return the memories at some positions."""
-        return self.at(places)
-
-    def at_hand(self) -> ReadMemories:
-        """Return the object itself: its rows are read already."""
-        return self
-
-
-Placed = StoredMemories | ReadMemories  # their rows are known
-
-
 class _Read(NamedTuple):
     """A memory as it was read, with its row if that is damaged."""
 
-    memory: Fetched
+    memory: FetchedRow
     row: Row | None
     nbytes: int
 
@@ -159,8 +68,7 @@ class _Read(NamedTuple):
 class RowCache:
     """Places by id and lazily made memories by row, for one generation of the file."""
 
-    def __init__(self, kernel: Kernel | None = None, max_bytes: int = MEMORY_BYTES) -> None:
-        self._kernel = kernel
+    def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
         self._generation = -1
         self._runs: deque[Places] = deque()
         self._places = 0  # of all runs together
@@ -244,10 +152,10 @@ class RowCache:
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist; raise StoreDamaged for an unreadable one."""
         found = self._rows(connection, generation, rows).items()
-        return {row: held.memory.read() if held.row is None else to_memory(held.row) for row, held in found}
+        return {row: held.memory.memory if held.row is None else to_memory(held.row) for row, held in found}
 
-    def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Fetched]:
-        """Return the memories of rows that exist, each made lazily."""
+    def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, FetchedRow]:
+        """Return the memories of rows that exist, as far as they can be read."""
         return {row: held.memory for row, held in self._rows(connection, generation, rows).items()}
 
     def _rows(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, _Read]:
@@ -258,7 +166,7 @@ class RowCache:
             for part, marks in portions([row for row, held in known.items() if held is None]):
                 wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
                 found = rows_of(connection, wanted, part)
-                for columns, memory in zip(found, fetched(found, self._kernel), strict=True):
+                for columns, memory in zip(found, fetched(found), strict=True):
                     read[columns[-1]] = _Read(memory, columns if memory.is_mended else None, _row_bytes(columns))
             self._memories.update(read)
             known.update(read)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...analysis.caches import text_cache
 from ...analysis.document import content_hash, embedded_text
 from ...analysis.normalize import text_key
 from ...errors import StoreDamaged
-from ...kernel import Kernel
-from ...protocols import Entry
 from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
-from ...types.results import ContentKey, Fetched
+from ...types.results import ContentKey
 from .connection import Connection, Row, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...protocols import Entry
 
 COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",
@@ -32,10 +34,6 @@ _MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it 
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key", "checksum")
 
-_LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
-_UNLIMITED = (None,) * len(_LIMITS)
-_limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
-_content_key = itemgetter(*(COLUMNS.index(name) for name in ("path", "start_line", "content_hash", "id")))
 _LISTS = ("aliases", "headings", "tags", "entities")
 _NO_LISTS = (_NOTHING,) * len(_LISTS)
 _lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
@@ -53,10 +51,6 @@ _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled")
 _checked = itemgetter(*map(COLUMNS.index, _CHECKED))
 _REAL_CHECKED = [place for place, name in enumerate(_CHECKED) if name in _REALS]
 HASH_LETTERS = 32  # of a hash of ours; callers may have stored others
-# Flags of a row with unusual values: wrong types, lists, limits.
-_ODD, _LISTED, _LIMITED = 1, 2, 4
-# Permitted values of each column, for the kernel.
-_A_TEXT, _WHOLE, _REAL, _OR_NOTHING, _A_LIST, _A_LIMIT = 1, 2, 4, 8, 16, 32
 _seen: set[tuple[type, ...]] = set()  # the types of rows that were found valid
 _KINDS_KEPT = 1_000
 
@@ -81,12 +75,9 @@ SORTING_KEYS: dict[Order, str] = {
 
 def legible_key(key: Sequence[Any]) -> ContentKey:
     """Return the content key of a row of COMPARED_KEY; damaged texts are blank."""
-    path, line, text_hash, identity = key if bytes not in map(type, key) else map(_without_bytes, key)
+    legible_values: list[Any] = ["" if isinstance(value, bytes) else value for value in key]
+    path, line, text_hash, identity = legible_values
     return path, line, text_hash, identity
-
-
-def _without_bytes(value: Any) -> Any:
-    return "" if isinstance(value, bytes) else value
 
 
 def columns_of(memory: Memory) -> Row:
@@ -105,13 +96,6 @@ def columns_of(memory: Memory) -> Row:
 
 
 _BLANKS = columns_of(Memory("", _DAMAGED))
-_KINDS = bytes(
-    (_REAL if name in _REALS else _WHOLE if name in _WHOLES else _A_TEXT)
-    + (blank is None) * _OR_NOTHING
-    + (name in _LISTS) * _A_LIST
-    + (name in _LIMITS) * _A_LIMIT
-    for name, blank in zip(COLUMNS, _BLANKS, strict=True)
-)
 
 
 def to_row(entry: Entry, number: int) -> Row:
@@ -154,34 +138,20 @@ def text_embedded(kept: Any, row: Row) -> Any:
     return embedded_text(as_far_as_legible(row)) if kept == AS_IT_SAYS else kept
 
 
-class FetchedRow(Fetched):
-    """A memory in a row of SELECT, made lazily: that takes ten times as long as reading the row."""
+class FetchedRow:
+    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row."""
 
-    __slots__ = ()
+    def __init__(self, row: Row, is_mended: bool = False) -> None:
+        self._row = row
+        self.is_mended = is_mended  # some of it could not be read and is blank
 
-    @property
-    def scope(self) -> str:
-        """Return the scope of the memory, as stored."""
-        scope: str = self._row[1]
-        return scope
-
-    @property
-    def text(self) -> str:
-        """Return the text of the memory."""
-        text: str = self._row[_TEXT]
-        return text
-
-    @property
-    def content_key(self) -> ContentKey:
-        """Return the content key of the memory, which breaks ties."""
-        key: ContentKey = _content_key(self._row)
-        return key
-
-    def make(self) -> Memory:
-        """Make the memory from its row."""
+    @cached_property
+    def memory(self) -> Memory:
+        """Make the memory of the row."""
         return _memory(self._row)
 
-    def differs_from_stored(self) -> bool:
+    @cached_property
+    def is_altered(self) -> bool:
         """Return whether the row differs from its stored checksum, or its text from its content hash.
 
         A foreign content hash is accepted, and so is a mismatch if the embedded text has its own hash.
@@ -192,44 +162,22 @@ class FetchedRow(Fetched):
         if checksum is not None and checksum != row_checksum(self._row):
             return True
         kept = self._row[_HASH]
-        if len(kept) != HASH_LETTERS or content_hash(self.text) == kept:
+        if len(kept) != HASH_LETTERS or content_hash(self._row[_TEXT]) == kept:
             return False
-        return bool(content_hash(embedded_text(self.read())) != embedded)
+        return bool(content_hash(embedded_text(self.memory)) != embedded)
 
 
-def fetched(rows: Sequence[Row], kernel: Kernel | None = None) -> list[FetchedRow]:
+def fetched(rows: Sequence[Row]) -> list[FetchedRow]:
     """Return lazily made memories for rows of SELECT; damage is detected at once.
 
     Unreadable values are blank, so that a search has results, and are reported.
     """
-    told = bytes(map(_told, rows)) if kernel is None else kernel.told(rows, _KINDS)
-    # Rows without unusual values in readable scopes are valid; nearly always all are.
-    if not any(told) and all(map(_is_scope, {row[1] for row in rows})):
-        return [*map(FetchedRow, rows)]
-    return [_fetched(row, said) for row, said in zip(rows, told, strict=True)]
+    return [*map(_fetched, rows)]
 
 
-def _fetched(row: Row, told: int) -> FetchedRow:
+def _fetched(row: Row) -> FetchedRow:
     whole = without_damage(row)
-    if whole is row:
-        return FetchedRow(row, not told & _LIMITED)
-    return FetchedRow(whole, _limits(whole) == _UNLIMITED, is_mended=True)
-
-
-def _told(row: Row) -> int:
-    """Return the flags of unusual values of a row; the same as the kernel returns."""
-    if typed(row) is not row:
-        return _ODD
-    is_listed, is_limited = _lists(row) != _NO_LISTS, _limits(row) != _UNLIMITED
-    return (_LISTED if is_listed else 0) + (_LIMITED if is_limited else 0)
-
-
-def _is_scope(stored: str) -> bool:
-    try:
-        _scope(stored)
-    except _SENSELESS:
-        return False
-    return True
+    return FetchedRow(whole, is_mended=whole is not row)
 
 
 def to_memory(row: Row) -> Memory:

@@ -7,25 +7,20 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from glob import escape
 from itertools import islice
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...analysis.caches import shared_bytes
 from ...analysis.language import marks_but_of
 from ...errors import StoreError, StoreFull
-from ...kernel import COMPILED, Kernel
-from ...protocols import Arrival, Changes, Vector
+from ...protocols import Fetched
 from ...types.columns import Listed, MemoryId, with_gaps
-from ...types.memory import Former, Memory, Notice, Scope
-from ...types.names import NameProbe
 from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from ...types.results import ContentKey, Fetched
-from ..pools import best, spread
+from ...types.results import Candidates, Stored
+from ..bm25 import best, spread
 from . import analyzer_versions, pending
 from . import purge as purge_module
 from .connection import Connection, tighten, translated
@@ -39,10 +34,20 @@ from .keyword import KeywordIndex, KeywordRun, View
 from .metadata import MemoryListing
 from .names import NameIndex
 from .notes import RESTORED, Notes
-from .row_cache import Placed, Places, RowCache, StoredMemories
+from .postings.kernel import KERNEL
+from .postings.loops import Kernel
+from .row_cache import Places, RowCache
 from .schema import prepare
 from .vectors.index import VectorIndex
 from .writer import Writer, read_anew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ...protocols import Arrival, Changes, Vector
+    from ...types.memory import Former, Memory, Notice, Scope
+    from ...types.trail import NameProbe
 
 _T = TypeVar("_T")
 _MEMORIES_PER_TIDYING = 128
@@ -65,7 +70,7 @@ class SqliteStore(MemoryListing):
         path: Path,
         keyword: str = DEFAULT,
         cache_megabytes: int = CACHE_MEGABYTES,
-        kernel: Kernel | None = COMPILED,
+        kernel: Kernel = KERNEL,
         ballast_megabytes: int = BALLAST_MEGABYTES,
     ) -> None:
         self._kernel = kernel
@@ -77,7 +82,7 @@ class SqliteStore(MemoryListing):
         self._index_bytes = share["index"]
         self._vectors = VectorIndex(share["vectors"], kernel)
         self._masks = Masks(share["masks"])
-        self._recent = RowCache(kernel, share["memories"])
+        self._recent = RowCache(share["memories"])
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
@@ -257,34 +262,40 @@ class SqliteStore(MemoryListing):
             pairs = zip(inside.ids, inside.rows, strict=True)
             return {identity: memories[row] for identity, row in pairs if row in memories}
 
-    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
-        """Return those of these memories that are visible to the scopes, read lazily."""
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return those of these memories that are visible, as far as they can be read."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            places, since = self._recent.places(*view[:2], list(ids)), self._restored(view)
-        read, fetch = partial(self._read_again, since, visible), partial(self._fetch, since)
-        return StoredMemories(places.inside(visible), read, fetch, partial(self._keys, since))
+            places = self._recent.places(*view[:2], list(ids)).inside(visible)
+            found = self._recent.fetched(*view[:2], places.rows)
+            read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
+            return Fetched(
+                {key: one.memory for key, one in read.items()},
+                frozenset(key for key, one in read.items() if one.is_mended),
+                frozenset(key for key, one in read.items() if one.is_altered),
+            )
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
+        """Return those of these memories that are visible as candidates; a memory is read when asked for."""
+        visible = {str(scope): scope for scope in scopes}
+        with self.view() as view:
+            places = self._recent.places(*view[:2], list(ids)).inside(visible.keys())
+            keys = self._recent.content_keys(*view[:2], places.rows)
+
+        def read(identity: MemoryId) -> Memory | None:
+            return self.fetch([identity], scopes).memories.get(identity)
+
+        ids, rows, owners, origins = places
+        content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(ids, rows, strict=True)]
+
+        def make(place: int) -> Stored:
+            return Stored(ids[place], visible[owners[place]], origins[place], content_keys[place], read)
+
+        return Candidates(ids, origins, content_keys, make)
 
     def _restored(self, view: View) -> str | None:
         """Return the generation of the last restore: earlier row numbers belong to other memories."""
         return self._notes.value(view.connection, view.generation, RESTORED)
-
-    def _fetch(self, since: str | None, rows: Sequence[int]) -> dict[int, Fetched]:
-        with self.view() as view:
-            return self._recent.fetched(*view[:2], rows if self._restored(view) == since else ())
-
-    def _keys(self, since: str | None, rows: Sequence[int]) -> dict[int, ContentKey]:
-        with self.view() as view:
-            return self._recent.content_keys(*view[:2], rows if self._restored(view) == since else ())
-
-    def _read_again(self, since: str | None, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
-        """Return the current version of a memory; None if it was deleted or is no longer visible."""
-        with self.view() as view:
-            found = self._recent.fetched(*view[:2], [row]).get(row) if self._restored(view) == since else None
-            if found is None:  # the same memory may have been stored again
-                rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
-                found = next(iter(self._recent.fetched(*view[:2], rows).values()), None)
-        return None if found is None else found.read()
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the former versions of those of these memories that have some and are visible."""
@@ -383,7 +394,7 @@ class SqliteStore(MemoryListing):
     ) -> list[Signal]:
         """Score the given candidates by every signal, whether its run has listed them or not."""
         with self.view() as view:
-            places = ids if isinstance(ids, Placed) else self._recent.places(*view[:2], list(ids))
+            places = self._recent.places(*view[:2], list(ids))
             signals: list[Signal] = []
             if terms:
                 signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes, repeats))
@@ -408,7 +419,7 @@ class SqliteStore(MemoryListing):
         """Return those of these memories that are visible and in another language, each with its language."""
         marks = marks_but_of(language)
         with self.view() as view:
-            places = ids if isinstance(ids, Placed) else self._recent.places(*view[:2], list(ids))
+            places = self._recent.places(*view[:2], list(ids))
             found = view.keyword.marked(view, places.rows, list(marks), scopes)
             pairs = zip(places.ids, places.rows, strict=True) if found else ()
             return {identity: marks[found[row]] for identity, row in pairs if row in found}

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...kernel import Kernel
-from ..pools import CHUNKS_PER_SOURCE
-from .connection import Connection
+from ..bm25 import CHUNKS_PER_SOURCE
 from .doc_values import RECORD, Flags, Floats, Integers, ScopeDocValues
 from .row_cache import content_keys
 
-Item = TypeVar("Item")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .connection import Connection
+
 _BLOCK = 128  # scores per block when the threshold is estimated
 _TEXT = bytes.decode  # ids are ASCII
 _FEW = 2  # times as many as are wanted
@@ -47,6 +49,22 @@ class Sums(NamedTuple):
         return Sums(self.values * (mask if self.places is None else mask[self.places]), self.places)
 
 
+class Cutter(Protocol):
+    """Function of the kernel that orders and cuts candidates, if they are all unlike."""
+
+    def cut(
+        self,
+        shelves: NDArray[np.int64],
+        places: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        limit: int,
+        is_all: bool,
+        known: tuple[tuple[object, ...], ...],
+        /,
+    ) -> tuple[list[int], list[float], list[str], list[str], list[int]] | None:
+        """Sort places by descending score and keep `limit`; None if that takes more than scores."""
+
+
 class Rows(NamedTuple):
     """Result rows, best first: scores, ids (empty if unknown), scopes, and codes of their sources."""
 
@@ -59,7 +77,7 @@ class Rows(NamedTuple):
 
 def best_rows(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Cutter,
     shelves: Sequence[ScopeDocValues],
     scores: Callable[[Sequence[Flags | None], int | None], Sequence[Sums]],
     allowed: Sequence[Flags | None],
@@ -101,8 +119,10 @@ def above(scores: Sequence[Sums], threshold: float) -> ScoredOrdinals:
     chosen = [_above(number, own, threshold) for number, own in enumerate(scores)]
     if len(chosen) == 1:
         return chosen[0]
-    numbers, places, values = zip(*chosen, strict=True) if chosen else ((), (), ())
-    return ScoredOrdinals(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
+    if not chosen:
+        return ScoredOrdinals(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    numbers, places, values = zip(*chosen, strict=True)
+    return ScoredOrdinals(*(np.concatenate(own) for own in (numbers, places, values)))
 
 
 def _above(number: int, own: Sums, threshold: float) -> ScoredOrdinals:
@@ -112,10 +132,6 @@ def _above(number: int, own: Sums, threshold: float) -> ScoredOrdinals:
     found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
     places = found if own.places is None else own.places[found]
     return ScoredOrdinals(np.full(len(found), number), places, values[found])
-
-
-def _joined(parts: Sequence[Integers]) -> Integers:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def only(chosen: ScoredOrdinals, kept: Flags) -> ScoredOrdinals:
@@ -155,14 +171,14 @@ def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]
 
 def cut(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Cutter,
     shelves: Sequence[ScopeDocValues],
     chosen: ScoredOrdinals,
     limit: int | None,
     is_all: bool = False,
 ) -> Rows | None:
     """Order the candidates and cut them at `limit` sources; None if more candidates are needed."""
-    if kernel is not None and limit is not None:
+    if limit is not None:
         found = kernel.cut(*chosen, limit, is_all, tuple([shelf.known for shelf in shelves]))
         if found is not None:
             return Rows(*found)
@@ -189,17 +205,8 @@ def _cut(
     order = order[kept]
     ids = [*map(_TEXT, _gathered(shelves, chosen, order, "id"))]
     rows = _gathered(shelves, chosen, order, "row")
-    return Rows(rows, _taken(scores, kept), ids, _scopes(shelves, chosen, order), _taken(sources, kept))
-
-
-def _taken(values: Sequence[Item], kept: Sequence[int] | slice) -> Sequence[Item]:
-    return values[kept] if isinstance(kept, slice) else [values[i] for i in kept]
-
-
-def _scopes(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers) -> list[str]:
-    if len(shelves) == 1:
-        return [shelves[0].scope] * len(order)
-    return [shelves[number].scope for number in chosen.shelves[order].tolist()]
+    scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
+    return Rows(rows, [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
 
 
 def _gathered(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, column: str) -> list[Any]:
@@ -273,10 +280,10 @@ def _ties(equal: Sequence[int]) -> Iterator[slice]:
             begin = following if following is not None else 0
 
 
-def _kept(sources: Sequence[int], limit: int | None) -> list[int] | slice:
+def _kept(sources: Sequence[int], limit: int | None) -> Sequence[int]:
     """Return positions until `limit` sources were seen, a few of each; None returns all."""
     if limit is None or len(set(sources)) == len(sources):
-        return slice(len(sources) if limit is None else min(limit, len(sources)))
+        return range(len(sources) if limit is None else min(limit, len(sources)))
     seen: dict[int, int] = {}
     kept: list[int] = []
     for place, source in enumerate(sources):

@@ -6,15 +6,13 @@ Numbers are given out once, so a scope that is rewritten often has many gaps: th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from ...analysis.normalize import text_key
 from ...errors import StoreError
 from ...protocols import Changes, Entry, Vector
-from ...types.columns import MemoryId
-from ...types.memory import Scope
 from . import pending
 from .analyzer_versions import Marks
 from .checksums import add_checksum
@@ -38,15 +36,21 @@ from .history import (
     with_recalls,
     write_history,
 )
-from .indexes import INDEXES, index_to_come
+from .indexes import index_to_come, uncached_index
 from .keyword import KeywordIndex, NumberedMemory
-from .names import NameIndex
 from .notes import check_note, drop_notes, raise_generation, write_notes
 from .pending import Arrived
 from .pending import drop_facts as drop_unread
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
-from .vectors.index import VectorIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ...types.columns import MemoryId
+    from ...types.memory import Scope
+    from .names import NameIndex
+    from .vectors.index import VectorIndex
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
@@ -93,9 +97,6 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
         "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)
     )
     return len(old)
-
-
-_IDS_PER_STATEMENT = 500
 
 
 class Writer:
@@ -253,7 +254,7 @@ class Writer:
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Delete memories from every table; return the hashes of their embedded texts."""
-        indexes = [self.keyword, *([INDEXES[self._to_come](0, None)] if self._to_come is not None else [])]
+        indexes = [self.keyword, *([uncached_index(self._to_come)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             self._ledger.remove(scope, number)
@@ -330,12 +331,9 @@ def _said_anew(changes: Changes) -> list[MemoryId]:
 
 def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:
     found: list[tuple[int, str, int, str]] = []
-    for start in range(0, len(ids), _IDS_PER_STATEMENT):
-        part = ids[start : start + _IDS_PER_STATEMENT]
-        marks = ", ".join("?" * len(part))
-        found += connection.execute(
-            f"SELECT row, scope, number, embed_hash FROM memories WHERE id IN ({marks})", part
-        ).fetchall()
+    for part, marks in portions(ids):
+        query = f"SELECT row, scope, number, embed_hash FROM memories WHERE id IN ({marks})"
+        found += connection.execute(query, part).fetchall()
     return found
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 import whyrank
 from tests.e2e.conftest import STORE
 
 from .site import Site, opened, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "memory"
 

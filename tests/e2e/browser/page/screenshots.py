@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, ViewportSize
 
 import whyrank
 from tests.browser import launched
@@ -16,6 +14,11 @@ from tests.e2e.conftest import STORE
 
 from .conftest import EXAMPLES
 from .site import Site, ask, ids, opened, panel, serving, turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 IMAGES = Path(__file__).parents[4] / "docs" / "images"
 MOST_BYTES = 150_000

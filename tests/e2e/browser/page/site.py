@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 from tests import processes
 from tests.e2e.conftest import COMMAND, SECONDS, STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 WAIT_MS = 10_000
 DESK = {"width": 1280, "height": 900}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.conftest import SECONDS
-from whyrank.interfaces.http.static import page_file
+from whyrank.interfaces.http.app import page_file
 
 from .site import Site, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HALF = b'{"memories": ['
 _READ = """async (leave) => {

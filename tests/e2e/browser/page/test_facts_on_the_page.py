@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -11,6 +10,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 from whyrank.engine.arguments import MAX_FACT_CHARACTERS
 
 from .site import PHONE, Site, ask, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def facts(site: Site, tag: str, **also: str) -> list[dict[str, Any]]:

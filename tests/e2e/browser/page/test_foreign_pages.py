@@ -6,19 +6,23 @@ Without a token nothing but Host, Origin and the browser's own rules keep a page
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from playwright.sync_api import Browser
 
 import whyrank
 from tests.e2e.conftest import SECONDS, STORE
 
 from .site import Site, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 SECRET = "the gribble keeps the key under the third stone"
 

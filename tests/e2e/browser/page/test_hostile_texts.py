@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 import whyrank
 from tests.e2e.conftest import STORE
-from whyrank.interfaces.http.static import PAGE
+from whyrank.interfaces.http.app import PAGE
 
 from .site import Site, ask, opened, panel, serving, turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SCRIPT = "<script>window.ran=1</script>"
 IMAGE = "<img src=x onerror=window.ran=1>"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .site import Site, ask, opened, panel, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ALICE = "user:alice"
 

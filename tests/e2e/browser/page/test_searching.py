@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from playwright.sync_api import Browser, Error, Page, Route, expect
 
@@ -12,6 +12,9 @@ from tests.e2e.conftest import STORE
 from whyrank.interfaces.cli.main import main
 
 from .site import Site, ask, ids, opened, panel, settled
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "how do I calibrate a microphone"
 

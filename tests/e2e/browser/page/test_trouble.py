@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import Browser, Route, ViewportSize, expect
@@ -11,6 +11,9 @@ import whyrank
 from tests.e2e.conftest import STORE
 
 from .site import DESK, PHONE, Site, ask, opened, panel, serving, settled
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "headphone time"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,6 +12,9 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import COMMAND, SECONDS, STORE
 
 from .site import Site, ask, ids, turn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "headphone time"
 

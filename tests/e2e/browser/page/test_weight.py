@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Browser, Response
+from typing import TYPE_CHECKING
 
-from .site import Site
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Response
+
+    from .site import Site
 
 MOST_BYTES = 200_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +12,9 @@ from tests.multilingual import installed
 from whyrank.errors import ProviderError
 from whyrank.providers.multilingual import ModelFolder, Multilingual
 from whyrank.providers.registry import embedder_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "Who waters the plants while we are away?"
 TRANSLATIONS = (

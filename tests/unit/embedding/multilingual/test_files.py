@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +11,9 @@ import pytest
 from tests.multilingual import installed
 from whyrank.errors import ProviderError
 from whyrank.providers.multilingual import ModelFolder, install, read_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def blob(field: int, content: bytes) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +12,17 @@ from tests.hub import COMMIT, HubServer, hub_server
 from tests.minilm import installed, minilm
 from tests.tiny import write_embedder, write_tokenizer
 from whyrank.errors import ConfigError, ProviderError
+from whyrank.providers.names import PROMPTS
 from whyrank.providers.onnx.catalog import find_model, folder_of
-from whyrank.providers.onnx.description import Description
 from whyrank.providers.onnx.embedder import measure_floor
 from whyrank.providers.onnx.install import install_from_folder, install_from_hub
-from whyrank.providers.prompts import PROMPTS
 from whyrank.providers.registry import embedder_named, fetch, model_named, models
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whyrank.providers.onnx.description import Description
 
 MEAN = {"1_Pooling/config.json": {"word_embedding_dimension": 2, "pooling_mode_mean_tokens": True}}
 CARD = "---\nlicense: mit\nlanguage:\n- en\n- de\n---\n# Tiny\n"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.tiny import IDS, write_embedder
 from whyrank.errors import ProviderError
+from whyrank.providers.names import Prompts
 from whyrank.providers.onnx.description import Description, Pooling
 from whyrank.providers.onnx.embedder import MATTERS, OnnxEmbedder
-from whyrank.providers.prompts import Prompts
 from whyrank.testing.embedder_contract import EmbedderContract
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TINY = Description("folder:tiny", "folder/tiny", "1", 2, 512, "mean")
 

@@ -7,10 +7,8 @@ import io
 import re
 import threading
 import zipfile
-from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -18,6 +16,10 @@ from whyrank.errors import ProviderError
 from whyrank.providers.onnx.catalog import PUBLISHED
 from whyrank.providers.onnx.description import Pinned
 from whyrank.providers.onnx.fetch import Archive, FileSource, Hub, Progress, SourceRefused, fetch, part_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 CONTENT = bytes(range(256)) * 4_000  # about a megabyte, several blocks
 FILE = Pinned("weights.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())

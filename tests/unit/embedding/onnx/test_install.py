@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnxruntime
 import pytest
@@ -15,6 +15,9 @@ from whyrank.errors import MissingExtra, ProviderError
 from whyrank.providers.onnx.catalog import MINILM, PUBLISHED
 from whyrank.providers.onnx.conversion import converted
 from whyrank.providers.onnx.install import install_published, is_ready
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def copied(models: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from tests.minilm import MODELS, TOKENIZER, forward, installed, minilm
 from whyrank.errors import MissingExtra, ProviderError
 from whyrank.providers.onnx.embedder import OnnxEmbedder, parts_of
 from whyrank.providers.registry import embedder_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXTS = [
     "what does Suzy drink?",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import whyrank
 from tests.tiny import write_embedder, write_reranker
 from whyrank.errors import ProviderError
+from whyrank.providers.onnx.embedder import CrossEncoder
 from whyrank.providers.onnx.install import install_from_folder
-from whyrank.providers.onnx.reranker import CrossEncoder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def made(folder: Path, models: Path) -> CrossEncoder:

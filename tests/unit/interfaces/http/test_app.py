@@ -7,10 +7,9 @@ import io
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import uvicorn
@@ -21,6 +20,10 @@ from whyrank.interfaces.auth import auth_policy
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.http.app import Application, Principal
 from whyrank.interfaces.http.observability import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 ASKING = 8
 

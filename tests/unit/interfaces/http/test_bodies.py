@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whyrank.interfaces.http.request import MAX_BODY_BYTES, BadRequest, Left, read_body, read_json
+from whyrank.interfaces.auth import Left
+from whyrank.interfaces.errors import BadRequest
+from whyrank.interfaces.http.routes import MAX_BODY_BYTES, read_body, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
 
 def read(messages: list[MutableMapping[str, Any]], length: str | None = None) -> tuple[bytes, int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -14,10 +12,13 @@ from whyrank.errors import ConfigError
 from whyrank.interfaces import serialize_candidates
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.http import handlers
-from whyrank.interfaces.http.openapi import document
-from whyrank.interfaces.http.routes import Operation, by_path
+from whyrank.interfaces.http.routes import Operation, by_path, document
 from whyrank.interfaces.http.schemas import ANSWERS
 from whyrank.ranking.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 ASKED = {"query": "who drinks green tea?", "recipe": "rrf", "limit": 2}
 

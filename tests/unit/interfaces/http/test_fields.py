@@ -9,31 +9,29 @@ import pytest
 
 from whyrank.errors import ConfigError
 from whyrank.interfaces.arguments import Argument
-from whyrank.interfaces.http import request
-from whyrank.interfaces.http.openapi import document
-from whyrank.interfaces.http.request import fitting, parameters, strictly
-from whyrank.interfaces.http.routes import OPERATIONS
+from whyrank.interfaces.http import routes
+from whyrank.interfaces.http.routes import OPERATIONS, document, fitting, parameters, strictly
 
-LIMIT = Argument("limit", request.whole(0, 10), "How many")
-TAGS = Argument("tags", request.TAGS, "Which")
-STRICT = Argument("strict", request.YES_OR_NO, "Whether")
-QUERY = Argument("query", request.QUESTION, "What", required=True)
+LIMIT = Argument("limit", routes.whole(0, 10), "How many")
+TAGS = Argument("tags", routes.TAGS, "Which")
+STRICT = Argument("strict", routes.YES_OR_NO, "Whether")
+QUERY = Argument("query", routes.QUESTION, "What", required=True)
 KNOWN = (QUERY, LIMIT, TAGS, STRICT)
 
 
 @pytest.mark.parametrize(("kind", "good", "bad"), [
-    (request.whole(0, 10), [0, 10, 3.0], [-1, 11, 1.5, "3", True, None, float("inf"), float("nan")]),
-    (request.YES_OR_NO, [True, False], ["true", 1, 0, None]),
-    (request.TEXT, ["", "a", "x" * 1000], [1, None, "a\x00b", "x" * 1001, ["a"]]),
-    (request.FACT, ["a", " a\n"], ["", "  ", "\x00", "a\x00", "x" * 50_001]),
-    (request.one_of("chunk", "fact"), ["fact"], ["Fact", "", None, 1]),
-    (request.TAGS, [[], ["a"]], ["a", [1], ["a"] * 201, {"a": 1}]),
-    (request.MOMENT, ["2026-03-14", "2026-03-14T09:30", "2026-03-14T09:30:00Z", "2026-03-14T09:30:00.5+02:00"],
+    (routes.whole(0, 10), [0, 10, 3.0], [-1, 11, 1.5, "3", True, None, float("inf"), float("nan")]),
+    (routes.YES_OR_NO, [True, False], ["true", 1, 0, None]),
+    (routes.TEXT, ["", "a", "x" * 1000], [1, None, "a\x00b", "x" * 1001, ["a"]]),
+    (routes.FACT, ["a", " a\n"], ["", "  ", "\x00", "a\x00", "x" * 50_001]),
+    (routes.one_of("chunk", "fact"), ["fact"], ["Fact", "", None, 1]),
+    (routes.TAGS, [[], ["a"]], ["a", [1], ["a"] * 201, {"a": 1}]),
+    (routes.MOMENT, ["2026-03-14", "2026-03-14T09:30", "2026-03-14T09:30:00Z", "2026-03-14T09:30:00.5+02:00"],
      ["2026-02-30", "yesterday", "14.03.2026", 1773480600, "", "2026-03-14\n", "٢٠٢٦-03-14"]),
-    (request.OWN_SCOPE, ["global", "user:42", "agent:a b"], ["", "everybody", "user:", "user: a", "user:a\n", "x:y"]),
-    (request.SCOPES, ["user:42", ["user:42", "global"]], [[], ["x"], 7, None]),
-    (request.or_nothing(request.whole(1, 5)), [None, 1], [0, "1"]),
-    (request.HEADER_KEY, ["k-1"], ["", "a b", "é"]),
+    (routes.OWN_SCOPE, ["global", "user:42", "agent:a b"], ["", "everybody", "user:", "user: a", "user:a\n", "x:y"]),
+    (routes.SCOPES, ["user:42", ["user:42", "global"]], [[], ["x"], 7, None]),
+    (routes.or_nothing(routes.whole(1, 5)), [None, 1], [0, "1"]),
+    (routes.HEADER_KEY, ["k-1"], ["", "a b", "é"]),
 ])  # fmt: skip
 def test_a_value_fits_its_schema_or_is_refused(kind: Any, good: list[object], bad: list[object]) -> None:
     for value in good:
@@ -89,4 +87,4 @@ def test_every_route_is_described_with_an_example_that_it_accepts() -> None:
 
 def test_the_longest_text_is_read_in_one_go() -> None:
     # If every beginning were tried, this would not end today.
-    assert not re.fullmatch(request.FACT.schema["pattern"].removeprefix("^").removesuffix("$"), "a" * 1_000_000 + "\0")
+    assert not re.fullmatch(routes.FACT.schema["pattern"].removeprefix("^").removesuffix("$"), "a" * 1_000_000 + "\0")

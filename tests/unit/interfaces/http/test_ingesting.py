@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from whyrank.interfaces.errors import BadRequest
 from whyrank.interfaces.http.handlers import News, inside, until
-from whyrank.interfaces.http.request import BadRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

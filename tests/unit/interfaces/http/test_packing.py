@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whyrank.interfaces.http.static import PAGE, page_file
+from whyrank.interfaces.http.app import PAGE, page_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_packed_file_unpacks_to_the_file() -> None:

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from whyrank.interfaces.http.pagination import after, cursor_of
-from whyrank.interfaces.http.request import BadRequest
+from whyrank.interfaces.errors import BadRequest
+from whyrank.interfaces.http.handlers import after, cursor_of
 from whyrank.protocols import sorting_key
 from whyrank.types.memory import ORDERS, Memory, Source
 

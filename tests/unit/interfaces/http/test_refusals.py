@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from whyrank.interfaces.errors import BadRequest
 from whyrank.interfaces.http.app import RateLimit, refused
-from whyrank.interfaces.http.request import BadRequest
 
 
 def test_so_many_are_let_through_in_any_span_and_the_next_hears_when() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from whyrank.interfaces.http.static import POLICY, page_file
+from whyrank.interfaces.http.app import POLICY, page_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from whyrank.engine.open import open_engine
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.http.handlers import told_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OLD = Path(__file__).parents[3] / "golden/readers/reader3.db"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.interfaces.http.tickets import Ticket, is_good, issued
+from whyrank.interfaces.http.app import Ticket, is_good, issued
 
 PAGE = "http://127.0.0.1:8643/"
 

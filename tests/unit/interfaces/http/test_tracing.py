@@ -6,10 +6,9 @@ import asyncio
 import io
 import sys
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
-import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -20,6 +19,11 @@ from whyrank.interfaces.auth import auth_policy
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.http.app import Application, Principal
 from whyrank.interfaces.http.observability import Log, Tracing, tracing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

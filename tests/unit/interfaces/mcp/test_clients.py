@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.interfaces.cli.options import CLIENTS
-from whyrank.interfaces.mcp.clients import SNIPPETS, Start, snippet
+from whyrank.interfaces.cli.main import CLIENTS
+from whyrank.interfaces.mcp.command import SNIPPETS, Start, snippet
 
 START = Start("/notes/memory.db", "/notes", "none", ("user:42",), is_read_only=True)
 ARGUMENTS = [

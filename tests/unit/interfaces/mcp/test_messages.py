@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from whyrank.interfaces.mcp.messages import MAX_NESTING, REPAIRED, Slip, identity_in, message_in
+from whyrank.interfaces.mcp.transports import MAX_NESTING, REPAIRED, Slip, identity_in, message_in
 
 CALL = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": %s}'
 

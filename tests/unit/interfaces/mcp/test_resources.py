@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +12,10 @@ from whyrank.errors import NotFound
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.mcp import server
 from whyrank.types.memory import Memory, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -33,7 +36,7 @@ def stored(access: Access, ages_in_days: dict[str, float | None], scope: str = "
 
 
 def recent(access: Access, count: int) -> list[str]:
-    return [one.id for one in server.recent(access.pooled.reading(), access.seen({}), count)]
+    return [one.id for one in server.latest(access, count)]
 
 
 def test_the_latest_come_first_and_the_undated_last(access: Access) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,10 +12,14 @@ from hypothesis import strategies as st
 from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError, NotFound
 from whyrank.interfaces.engine_pool import Access, PooledEngine
-from whyrank.interfaces.mcp import render, tools
-from whyrank.interfaces.mcp.tools import named, parts_of
+from whyrank.interfaces.mcp import server
+from whyrank.interfaces.mcp.server import named, parts_of
 from whyrank.storage.sqlite.notes import raise_generation
 from whyrank.types.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 LONG = "\n\n".join(f"## Part {i}\n\n" + f"Sentence number {i} about the boat and its oars. " * 30 for i in range(6))
 
@@ -81,17 +84,17 @@ def test_a_part_has_as_many_letters_as_its_tokens_allow() -> None:
     assert parts_of([Memory("m_1", "a" * 100)], 0, 5)[0][0].text == "a" * 20
     assert parts_of([Memory("m_1", "茶" * 100)], 0, 5)[0][0].text == "茶" * 5
     assert parts_of([Memory("m_1", "a" * 100)], 90, 5) == (
-        [tools.TextPart(Memory("m_1", "a" * 100), 90, "a" * 10)],
+        [server.TextPart(Memory("m_1", "a" * 100), 90, "a" * 10)],
         None,
     )
     assert parts_of([Memory("m_1", "a" * 100)], 100, 5) == ([], None)
 
 
 def test_get_says_where_to_go_on(access: Access) -> None:
-    first = tools.get(access, {"id": "boat.md", "max_tokens": 50})
+    first = server.get(access, {"id": "boat.md", "max_tokens": 50})
     assert first.data["next"] == 200  # fifty tokens of four letters
     assert "call memory_get again with offset 200" in first.text
-    then = tools.get(access, {"id": "boat.md", "max_tokens": 10_000, "offset": 200})
+    then = server.get(access, {"id": "boat.md", "max_tokens": 10_000, "offset": 200})
     assert then.data["next"] is None
     assert then.data["memories"][0]["offset"] == 200
 
@@ -99,13 +102,13 @@ def test_get_says_where_to_go_on(access: Access) -> None:
 @pytest.mark.parametrize("wrong", [{"offset": -1}, {"max_tokens": 0}, {"max_tokens": -5}])
 def test_parts_that_are_none_are_refused(access: Access, wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match="offset is"):
-        tools.get(access, {"id": "boat.md", **wrong})
+        server.get(access, {"id": "boat.md", **wrong})
 
 
 def test_a_text_too_long_for_a_fact_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     pooled = PooledEngine(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
     with pytest.raises(ConfigError, match="100,001 characters"):
-        tools.add(Access(pooled), {"text": "x" * 100_001})
+        server.add(Access(pooled), {"text": "x" * 100_001})
     assert pooled.writing().list() == []
     pooled.close()
 
@@ -114,23 +117,23 @@ def test_a_fact_replaces_another_in_whichever_of_ones_own_scopes_that_is(access:
     engine = access.pooled.writing()
     own = Access(access.pooled, ("user:1", "agent:pip"))
     old, shared = engine.add("Robin rows", scope="agent:pip"), engine.add("Robin swims")
-    done = tools.add(own, {"text": "Robin sails", "supersedes": old.id}).data["memories"][0]
+    done = server.add(own, {"text": "Robin sails", "supersedes": old.id}).data["memories"][0]
     assert (done["scope"], done["supersedes"]) == ("agent:pip", old.id)
-    assert tools.add(own, {"text": "Robin walks"}).data["memories"][0]["scope"] == "user:1"
+    assert server.add(own, {"text": "Robin walks"}).data["memories"][0]["scope"] == "user:1"
     with pytest.raises(ConfigError, match="belongs to global"):  # what is everybody's is not theirs to replace
-        tools.add(own, {"text": "Robin dives", "supersedes": shared.id})
+        server.add(own, {"text": "Robin dives", "supersedes": shared.id})
 
 
 def test_a_fact_is_replaced_by_its_text_in_whichever_of_ones_own_scopes_it_lives(access: Access) -> None:
     engine = access.pooled.writing()
     own = Access(access.pooled, ("user:1", "agent:pip", "session:9"))
     old = engine.add("Robin rows", scope="session:9")
-    done = tools.add(own, {"text": "Robin sails", "supersedes": "robin  ROWS"}).data["memories"][0]
+    done = server.add(own, {"text": "Robin sails", "supersedes": "robin  ROWS"}).data["memories"][0]
     assert (done["scope"], done["supersedes"]) == ("session:9", old.id)
     # Of two that say the same the first scope's is meant, but not if something has replaced it already.
     mine, theirs = (engine.add("Robin swims", scope=scope) for scope in ("user:1", "agent:pip"))
     for text, replaced in (("Robin dives", mine), ("Robin floats", theirs)):
-        done = tools.add(own, {"text": text, "supersedes": "Robin swims"}).data["memories"][0]
+        done = server.add(own, {"text": text, "supersedes": "Robin swims"}).data["memories"][0]
         assert (done["scope"], done["supersedes"]) == (str(replaced.scope), replaced.id)
 
 
@@ -141,7 +144,7 @@ def test_a_text_in_somebody_elses_scope_cannot_be_replaced_nor_be_told_from_none
     said = []
     for text in ("Kim rows", "Kim never rows"):
         with pytest.raises(NotFound) as refused:
-            tools.add(own, {"text": "Kim sails", "supersedes": text})
+            server.add(own, {"text": "Kim sails", "supersedes": text})
         said.append(str(refused.value).replace(text, "…"))
     assert said[0] == said[1]
     assert engine.get(foreign.id, scope="user:2").superseded_by is None
@@ -152,41 +155,41 @@ def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, acces
     shared, mine = engine.add("tea for all"), engine.add("tea for me", scope="user:42")
     own = Access(access.pooled, ("user:42",))
     with pytest.raises(ConfigError, match="not this agent's own; nothing was removed"):
-        tools.forget(own, {"ids": [mine.id, shared.id]})
+        server.forget(own, {"ids": [mine.id, shared.id]})
     with pytest.raises(NotFound):
-        tools.forget(own, {"ids": [mine.id, "m_nothing"]})
+        server.forget(own, {"ids": [mine.id, "m_nothing"]})
     with pytest.raises(ConfigError, match="no memory was named"):
-        tools.forget(own, {"ids": []})
-    assert tools.forget(own, {"ids": [mine.id, mine.id]}).data["forgotten"] == [mine.id]
-    assert tools.forget(access, {"ids": [shared.id]}).data["forgotten"] == [shared.id]
+        server.forget(own, {"ids": []})
+    assert server.forget(own, {"ids": [mine.id, mine.id]}).data["forgotten"] == [mine.id]
+    assert server.forget(access, {"ids": [shared.id]}).data["forgotten"] == [shared.id]
 
 
 def test_forgetting_a_part_of_a_file_says_that_it_may_come_back(access: Access) -> None:
     chunk = named(access.pooled.reading(), "boat.md", [])[0]
-    assert "still stands in boat.md and comes back" in tools.forget(access, {"ids": [chunk.id]}).text
+    assert "still stands in boat.md and comes back" in server.forget(access, {"ids": [chunk.id]}).text
 
 
 def test_a_page_past_the_end_says_how_many_results_there_are_and_says_it_once(access: Access) -> None:
     found = access.pooled.reading().search("boat oars", offset=40)
-    asked = render.results(found, offset=40)
+    asked = server.results(found, offset=40)
     assert asked == (
         "No results on this page for “boat oars”: "
         "there is 1 result for this question, and the page asked for begins at 41."
     )
-    assert render.with_notices(asked, found.notices).count("begins at 41") == 1
+    assert server.with_notices(asked, found.notices).count("begins at 41") == 1
 
 
 def test_a_page_of_none_says_that_none_was_asked_for(access: Access) -> None:
     found = access.pooled.reading().search("boat oars", limit=0)
-    assert render.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")
+    assert server.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")
 
 
 def test_a_text_that_is_not_the_one_that_was_stored_is_told_of(access: Access) -> None:
     engine = access.pooled.writing()
     fact = engine.add("Robin drinks tea")
-    assert tools.get(access, {"id": fact.id}).data["notices"] == []
+    assert server.get(access, {"id": fact.id}).data["notices"] == []
     with engine._store._database.writing() as connection:  # type: ignore[attr-defined]
         connection.execute("UPDATE memories SET text = 'Robin drinks rum' WHERE id = ?", (fact.id,))
         raise_generation(connection)
-    answer = tools.get(access, {"id": fact.id})
+    answer = server.get(access, {"id": fact.id})
     assert [notice["code"] for notice in answer.data["notices"]] == ["damaged-text"]

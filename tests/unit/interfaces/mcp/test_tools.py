@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client
@@ -14,9 +13,11 @@ from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError
 from whyrank.interfaces.arguments import understood
 from whyrank.interfaces.engine_pool import Access, PooledEngine
-from whyrank.interfaces.mcp.server import server_for
-from whyrank.interfaces.mcp.tools import SCOPE, TOOLS
+from whyrank.interfaces.mcp.server import SCOPE, TOOLS, server_for
 from whyrank.providers.wordllama import WordLlama
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_TOKENS = 1_500
 

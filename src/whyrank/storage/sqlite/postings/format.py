@@ -7,19 +7,29 @@ numbers u16, counted from the segment's first · frequencies u8 · followers u32
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import zlib
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
 from struct import Struct
-from typing import NamedTuple
+from struct import error as struct_error
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....analysis.caches import MOST_WORDS, Memo, share
-from ....kernel import COMPILED, Kernel
 from ...bm25 import DATES, GRAMS, WORDS, Field, grams_of
-from ..checksums import ChecksumError, add_checksum, check_body
+from ..checksums import ChecksumError, add_checksum, check_body, checksum_of
+from ..connection import Connection, rows_of
+from . import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from ...bm25 import Field
 
 MAX_FREQUENCY = 255  # the maximum of a byte; more of the same word changes no score by a thousandth
 INDEXED = (WORDS, GRAMS, DATES)  # pairs are read off the words' followers
@@ -76,20 +86,19 @@ def follower_of(term: str) -> int:
     return key_of(term) & 0xFFFFFFFF
 
 
-def invert(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> dict[Field, Inverted]:
+def invert(texts: Sequence[Text]) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
-    return inverted(texts, kernel)[0]
+    return with_letters_and_marks(inverted_words(texts), texts)
 
 
-def inverted(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> tuple[dict[Field, Inverted], Collection[str]]:
-    """Invert texts given by ascending number, and return all their words too."""
-    postings, words = _words_by(kernel, texts) if kernel is not None else (_words(texts), words_in(texts))
+def with_letters_and_marks(words: Inverted, texts: Sequence[Text]) -> dict[Field, Inverted]:
+    """Return the postings of all fields, given those of the words."""
     marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
     return {
-        WORDS: postings,
+        WORDS: words,
         GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
         DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
-    }, words
+    }
 
 
 def words_in(texts: Iterable[Text]) -> set[str]:
@@ -97,23 +106,8 @@ def words_in(texts: Iterable[Text]) -> set[str]:
     return set().union(*(text.tokens for text in texts))
 
 
-def _words_by(kernel: Kernel, texts: Sequence[Text]) -> tuple[Inverted, Collection[str]]:
-    numbers = np.array([text.number for text in texts], np.int64)
-    try:
-        *parts, words = kernel.inverted([text.tokens for text in texts], numbers)
-    except UnicodeEncodeError:  # a lone surrogate, which no entry point accepts
-        return _words(texts), words_in(texts)
-    keys, holders, frequencies, followers = parts
-    postings = Inverted(
-        np.frombuffer(keys, np.int64),
-        np.frombuffer(holders, np.int64),
-        np.frombuffer(frequencies, np.uint8),
-        np.frombuffer(followers, np.uint32),
-    )
-    return postings, words.decode().split(" ") if words else ()
-
-
-def _words(texts: Sequence[Text]) -> Inverted:
+def inverted_words(texts: Sequence[Text]) -> Inverted:
+    """Return the postings of the words of texts."""
     lengths = [len(text.tokens) for text in texts]
     tokens = chain.from_iterable([text.tokens for text in texts])
     keys = np.fromiter(map(_KEYS.__getitem__, tokens), np.int64, sum(lengths))
@@ -289,14 +283,57 @@ class PostingList(NamedTuple):
         return np.frombuffer(self.blob, "<u4", self.heard, self.followers_at)
 
 
-def pages(postings: Inverted, first: int) -> Iterator[tuple[int, bytes]]:
+class Wide(NamedTuple):
+    """Ascending places with the term frequency of each, as arrays."""
+
+    places: NDArray[np.int64]
+    frequencies: NDArray[np.float64]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the places, as a posting list names them."""
+        return self.places
+
+    @property
+    def size(self) -> int:
+        """Return the number of places."""
+        return len(self.places)
+
+    def only(self, wanted: NDArray[np.bool_]) -> Wide:
+        """Return the postings at the wanted places."""
+        kept = np.flatnonzero(wanted[self.places])
+        return self if len(kept) == len(self.places) else Wide(self.places[kept], self.frequencies[kept])
+
+
+NOTHING = Wide(np.zeros(0, np.int64), np.zeros(0))
+Part = PostingList | Wide
+
+
+def joined(parts: Sequence[Part]) -> Wide:
+    """Return the places and frequencies of some lists, one list after the other."""
+    if len(parts) == 1 and isinstance(parts[0], Wide):
+        return parts[0]
+    begin, size = 0, sum([part.size for part in parts])
+    places, often = np.empty(size, np.int64), np.empty(size)
+    for part in parts:  # each is written once, into its final array: lists may be long
+        end = begin + part.size
+        if isinstance(part, PostingList):
+            np.add(part.offsets, part.first, out=places[begin:end], dtype=np.int64)
+        else:
+            places[begin:end] = part.places
+        often[begin:end] = part.frequencies
+        begin = end
+    return Wide(places, often)
+
+
+def pages(postings: Inverted, first: int, page_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
     """Cut postings into pages, each with the lowest key it holds; numbers are counted from `first`."""
     if not len(postings.keys):
         return
     bounds = np.append(_begins(postings.keys), len(postings.keys))
     heard = _heard(postings)
     sizes = _TERM_BYTES + _POSTING_BYTES * np.diff(bounds) + _FOLLOWER_BYTES * np.diff(heard[bounds])
-    cuts = np.append(_begins((np.cumsum(sizes) - sizes) // PAGE_BYTES), len(sizes)).tolist()
+    cuts = np.append(_begins((np.cumsum(sizes) - sizes) // (page_bytes or PAGE_BYTES)), len(sizes)).tolist()
     for begin, end in pairwise(cuts):
         yield int(postings.keys[bounds[begin]]), _page(postings, bounds[begin : end + 1], heard, first)
 
@@ -327,12 +364,9 @@ def _page(postings: Inverted, bounds: NDArray[np.int64], heard: NDArray[np.int64
     return add_checksum(body)
 
 
-def read(blob: bytes, kernel: Kernel | None = None) -> Page:
+def read(blob: bytes) -> Page:
     """Decode a page; one whose length differs from its header is broken, whatever its checksum."""
-    if kernel is None or not kernel.SEALS:
-        check_body(blob)
-    elif not (isinstance(blob, bytes) and kernel.sealed(blob)):
-        raise ChecksumError
+    check_body(blob)
     size = len(blob)
     terms = _U4(blob, _HEAD_BYTES - 4)[0] if size >= _HEAD_BYTES else 0
     after = _HEAD_BYTES + _TERM_BYTES * terms
@@ -344,9 +378,9 @@ def read(blob: bytes, kernel: Kernel | None = None) -> Page:
     return Page(blob, terms, count, heard)
 
 
-def list_of(page: Page, key: int, first: int, kernel: Kernel | None = None) -> PostingList | None:
+def list_of(page: Page, key: int, first: int) -> PostingList | None:
     """Return the list of a term, if the page has it."""
-    spot = page.spot(key) if kernel is None else kernel.listed(page.blob, key)
+    spot = page.spot(key)
     return None if spot is None else PostingList(first, page.blob, *spot)
 
 
@@ -365,3 +399,217 @@ def one_page(postings: Inverted, first: int) -> Page:
         return Page(add_checksum(bytes(4)), 0, 0, 0)
     bounds = np.append(_begins(postings.keys), len(postings.keys))
     return read(_page(postings, bounds, _heard(postings), first))
+
+
+LIVE, MAKING = 0, 1
+_HIGHEST = 2**53  # of numbers that were given out: one that is higher was damaged
+_HEAD = Struct("<4q2I")  # segment, first, last, memories, CRC-32 of the scope and of the list of pages
+_DIRECTORY_HEAD = 4 + _HEAD.size  # with its checksum
+
+
+class Segment(NamedTuple):
+    """Postings of the memories from number `first` to number `last`."""
+
+    segment: int
+    first: int
+    last: int
+    memories: int
+
+    @property
+    def is_possible(self) -> bool:
+        """Check that the numbers of a segment are in range."""
+        return (
+            all(isinstance(value, int) for value in self)
+            and 0 < self.segment < _HIGHEST
+            and 0 <= self.first <= self.last < self.first + MAX_SPAN
+            and 0 <= self.memories <= MAX_SPAN
+        )
+
+
+def directory_with(scope: str, segment: Segment, entries: bytes) -> bytes:
+    """Return the directory of a segment: a checksummed head that repeats its row, and a list of its pages."""
+    return _head(scope, segment, zlib.crc32(entries)) + entries
+
+
+def entries_in(directory: bytes) -> bytes:
+    """Return the list of pages of a directory whose head `span` has checked."""
+    entries = directory[_DIRECTORY_HEAD:]
+    if _HEAD.unpack_from(directory, 4)[-1] != zlib.crc32(entries):
+        raise ChecksumError
+    return entries
+
+
+def _head(scope: str, segment: Segment, checksum: int) -> bytes:
+    return add_checksum(_HEAD.pack(*segment, zlib.crc32(scope.encode("utf-8", errors="replace")), checksum))
+
+
+def _is_headed(scope: str, segment: Segment, head: bytes | None) -> bool:
+    """Check a row against the head of its directory; segments of earlier versions have none."""
+    if head is None:
+        return True
+    if not isinstance(scope, str) or not isinstance(head, bytes) or len(head) != _DIRECTORY_HEAD:
+        return False
+    return head == _head(scope, segment, _HEAD.unpack_from(head, 4)[-1])
+
+
+class SegmentSpan(NamedTuple):
+    """The live segments of a scope by ascending number, and the number from which on all is fresh."""
+
+    segments: Sequence[Segment]
+    flushed: int
+
+
+def span(connection: Connection, scope: str) -> SegmentSpan:
+    """Return the live segments of a scope; raise ChecksumError if they do not fit together."""
+    rows = connection.execute(
+        f"SELECT segment, first, last, memories, substr(directory, 1, {_DIRECTORY_HEAD}) FROM posting_segments "
+        "WHERE scope = ? AND state = ? ORDER BY first",
+        (scope, LIVE),
+    ).fetchall()
+    known = connection.execute("SELECT flushed FROM posting_scopes WHERE scope = ?", (scope,)).fetchone()
+    found = SegmentSpan([Segment(*row[:4]) for row in rows], known[0] if known else 0)
+    if not isinstance(found.flushed, int) or not all(segment.is_possible for segment in found.segments):
+        raise ChecksumError
+    if not all(_is_headed(scope, segment, row[4]) for segment, row in zip(found.segments, rows, strict=True)):
+        raise ChecksumError
+    if not _fits(connection, scope, found):
+        raise ChecksumError
+    return found
+
+
+def live_segments(connection: Connection, scope: str) -> Sequence[Segment]:
+    """Return the live segments, in the order of their numbers."""
+    return span(connection, scope).segments
+
+
+def _fits(connection: Connection, scope: str, found: SegmentSpan) -> bool:
+    """Check that segments do not overlap, and leave out no flushed memory."""
+    begin = 0
+    for segment in found.segments:
+        if segment.first < begin or _holds_any(connection, scope, begin, segment.first):
+            return False
+        begin = segment.last + 1
+    return begin <= max(found.flushed, 0) and not _holds_any(connection, scope, begin, found.flushed)
+
+
+def _holds_any(connection: Connection, scope: str, begin: int, end: int) -> bool:
+    """Return whether a scope has memories from number `begin` to below `end`."""
+    if begin >= end:
+        return False
+    query = "SELECT 1 FROM posting_tokens WHERE scope = ? AND number >= ? AND number < ? LIMIT 1"
+    return connection.execute(query, (scope, begin, end)).fetchone() is not None
+
+
+LOWEST_KEY = -(2**63)
+# Pages that no segment can have; searched from both ends of an index, which takes as long for many as for few.
+_STRAY = """
+SELECT 1 FROM posting_pages WHERE segment < 1
+UNION ALL SELECT 1 FROM posting_pages WHERE segment > (SELECT coalesce(max(segment), 0) FROM posting_segments) LIMIT 1
+"""
+_FIELDS = frozenset({*(field.number for field in INDEXED), terms.FIELD})
+_PART = Struct("<2I")  # of a directory: a field and the number of its pages; their lowest keys and checksums follow
+_CHECKSUM = "substr(page, 1, 4)"  # of a page, in SQL
+
+Listed = Mapping[int, tuple[Sequence[int], Sequence[int]]]  # lowest keys and checksums of pages by field
+
+
+class Directory(NamedTuple):
+    """The pages of one field of a segment: the lowest key of each, ascending, its number, and its checksum."""
+
+    firsts: Sequence[int]
+    numbers: Sequence[int]
+    checksums: Sequence[int] = ()  # none in a segment written by an earlier version
+
+    def lists(self, first: int, page: object) -> bool:
+        """Check a page against the checksum listed under its lowest key."""
+        place = bisect_left(self.firsts, first)
+        if place == len(self.firsts) or self.firsts[place] != first or not isinstance(page, bytes):
+            return False
+        return not self.checksums or self.checksums[place] == checksum_of(page)
+
+
+NO_PAGES = Directory((), ())
+
+
+def write_directory(connection: Connection, scope: str, segment: Segment) -> None:
+    """Write the list of pages with checksums into the row of a segment, by which a lost page is detected."""
+    rows = connection.execute(
+        f"SELECT field, first_key, {_CHECKSUM} FROM posting_pages WHERE segment = ? ORDER BY field, first_key",
+        (segment.segment,),
+    ).fetchall()
+    pages: dict[int, list[tuple[int, int]]] = {}
+    for field, first, head in rows:
+        pages.setdefault(field, []).append((first, checksum_of(head) if isinstance(head, bytes) else 0))
+    entries = b"".join(
+        _PART.pack(field, len(own))
+        + np.array([first for first, _ in own], "<i8").tobytes()
+        + np.array([checksum for _, checksum in own], "<u4").tobytes()
+        for field, own in sorted(pages.items())
+    )
+    connection.execute(
+        "UPDATE posting_segments SET directory = ? WHERE segment = ?",
+        (directory_with(scope, segment, entries), segment.segment),
+    )
+
+
+def _listed(directory: bytes) -> Listed:
+    """Decode the list of pages of a directory."""
+    entries, at = entries_in(directory), 0
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    while at < len(entries):
+        field, count = _PART.unpack_from(entries, at)
+        at += _PART.size
+        firsts = np.frombuffer(entries, "<i8", count, at)
+        checksums = np.frombuffer(entries, "<u4", count, at + firsts.nbytes)
+        at += firsts.nbytes + checksums.nbytes
+        found[field] = (firsts.tolist(), checksums.tolist())
+    return found
+
+
+def one_unfiled(field: Field) -> Directory:
+    """Return a directory of one page that is not in the file, for all terms of a field."""
+    return Directory((LOWEST_KEY,), (-1 - field.number,))
+
+
+def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | None:
+    """Return the pages of a segment by field; None if a page is missing or misfiled."""
+    rows = rows_of(
+        connection,
+        "SELECT segment, field, first_key, number FROM posting_pages WHERE segment > ? AND segment < ? "
+        "ORDER BY segment, field, first_key",  # with pages misfiled between two segments
+        (segment - 1, segment + 1),
+    )
+    if any(owner != segment or field not in _FIELDS or not isinstance(key, int) for owner, field, key, _ in rows):
+        return None
+    found: dict[int, Directory] = {}
+    for field in _FIELDS:
+        pages = [(key, number) for _, own, key, number in rows if own == field]
+        if pages:
+            found[field] = Directory(*zip(*pages, strict=True))
+    if not all(_are_in_order(field, found[field].numbers) for field in found):
+        return None
+    listed = connection.execute("SELECT directory FROM posting_segments WHERE segment = ?", (segment,)).fetchone()
+    return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])
+
+
+def _with_checksums(found: Mapping[int, Directory], directory: bytes) -> Mapping[int, Directory] | None:
+    """Return pages with their listed checksums; None if the list differs from the pages."""
+    try:
+        listed = _listed(directory)
+    except (ChecksumError, struct_error, ValueError, TypeError):
+        return None
+    if {field: [*pages.firsts] for field, pages in found.items()} != {
+        field: keys for field, (keys, _) in listed.items()
+    }:
+        return None
+    return {field: pages._replace(checksums=listed[field][1]) for field, pages in found.items()}
+
+
+def _are_in_order(field: int, numbers: Sequence[int]) -> bool:
+    """Check that page numbers follow their keys; only the end mark of a term dictionary is written last."""
+    return field == terms.FIELD or all(one < other for one, other in pairwise(numbers))
+
+
+def has_strays(connection: Connection) -> bool:
+    """Return whether some pages belong to no existing segment: their owner is unknown."""
+    return connection.execute(_STRAY).fetchone() is not None

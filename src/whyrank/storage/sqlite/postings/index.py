@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....analysis.accents import typed_beginning
 from ....analysis.dates import is_mark
+from ....analysis.language import typed_beginning
 from ....formatting import counted, which
-from ....kernel import COMPILED, Kernel
 from ....types.columns import Column, MemoryId
 from ....types.expressions import is_several
 from ....types.memory import Notice, Scope
@@ -24,8 +23,8 @@ from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damag
 from ..keyword import KeywordRun, NumberedMemory, View, both
 from ..top_k import best_rows
 from . import segments
-from .directory import LIVE, live_segments
-from .format import Text
+from .format import LIVE, Text, live_segments
+from .loops import NUMPY, Kernel
 from .reader import PageCache, PostingLists, shelved
 from .scorer import (
     LONG_FROM,
@@ -43,6 +42,9 @@ from .scorer import (
 from .segments import tokens_in
 from .statistics import CollectionStatistics
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
 CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
 _LIST_SHARE = 3 / 8  # of the cache, for recently read lists; their pages take the rest
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
@@ -57,12 +59,12 @@ class PostingsIndex:
     name = "postings"
 
     def __init__(
-        self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS, kernel: Kernel | None = COMPILED
+        self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS, kernel: Kernel = NUMPY
     ) -> None:
         self._fields = fields
         self._kernel = kernel
         self._list_bytes = int(cache_bytes * _LIST_SHARE)
-        self._pages = PageCache(cache_bytes - self._list_bytes, kernel)
+        self._pages = PageCache(cache_bytes - self._list_bytes)
         self._known: OrderedDict[str, PostingLists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], CollectionStatistics]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
@@ -242,7 +244,8 @@ class PostingsIndex:
                 return _left_over(scores, terms, ids, before)
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
         standing = view.catalogue.standing(shelves, rows)
-        placed = [RowOrdinals(number, *_there(places)) for number, places in enumerate(standing)]
+        there = [(places, (places != NOWHERE).nonzero()[0]) for places in standing]
+        placed = [RowOrdinals(number, here, places[here]) for number, (places, here) in enumerate(there)]
         addends = Addends(scores, placed, len(rows))
         self._scored = ScoredQuery(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
         if not scores.is_simple:
@@ -277,9 +280,7 @@ class PostingsIndex:
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories."""
-        return self._statistics(view, view.shelves(scopes), terms)
-
-    def _statistics(self, view: View, shelves: Sequence[ScopeDocValues], terms: Iterable[str]) -> Statistics:
+        shelves = view.shelves(scopes)
         library, lists = self._library(shelves), self._lists(view, shelves)
         words = [*terms]
         if len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words):
@@ -319,8 +320,8 @@ class PostingsIndex:
             known = before.by_term
         else:
             known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
-        found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
-        return Scores(library, found, named_speaker(view.connection, library, lists, terms), self._kernel)
+        found = tuple(asked(view.connection, library, lists, terms, self._kernel, self._fields, repeats, known))
+        return Scores(library, found, named_speaker(view.connection, library, lists, terms), kernel=self._kernel)
 
     def _library(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
         """Return the collection statistics of some scopes, computed once per change."""
@@ -402,11 +403,6 @@ def _is_to_merge(connection: Connection, scope: str) -> bool:
 
 def _text(placed: NumberedMemory) -> Text:
     return Text(placed.number, placed.entry.tokens, placed.entry.letters, placed.entry.marks)
-
-
-def _there(places: Integers) -> tuple[Integers, Integers]:
-    here = (places != NOWHERE).nonzero()[0]
-    return here, places[here]
 
 
 def _moment(shelves: Sequence[ScopeDocValues]) -> tuple[tuple[str, int], ...]:

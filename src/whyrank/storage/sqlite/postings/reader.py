@@ -5,77 +5,68 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....analysis.accents import accented_in, by_plain_spelling
 from ....analysis.caches import STRING_BYTES, ByteBoundedCache
-from ....kernel import Kernel
+from ....analysis.language import accented_in, by_plain_spelling
 from ....types.expressions import OTHERWISE_COUNTS, is_several, spellings
 from ...bm25 import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..checksums import ChecksumError
 from ..connection import Connection, rows_of
-from ..doc_values import Flags, Floats, Integers, ScopeDocValues
 from . import terms
-from .directory import NO_PAGES, Directory, Segment, SegmentSpan, filed, has_strays, one_unfiled, span
 from .format import (
     MAX_FREQUENCY,
+    NO_PAGES,
+    Directory,
     Page,
+    Part,
     PostingList,
+    Segment,
+    SegmentSpan,
     Text,
+    Wide,
+    filed,
     follower_of,
+    has_strays,
     invert,
+    joined,
     key_of,
     keys_of,
     list_of,
     one_page,
+    one_unfiled,
     only,
     read,
+    span,
 )
 from .segments import stored_texts
 from .statistics import DocumentFrequencyCache, tally
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
-class Wide(NamedTuple):
-    """Ascending places with the term frequency of each, as arrays."""
-
-    places: Integers
-    frequencies: Floats
-
-    @property
-    def size(self) -> int:
-        """Return the number of places."""
-        return len(self.places)
-
-    def only(self, wanted: Flags) -> Wide:
-        """Return the postings at the wanted places."""
-        kept = np.flatnonzero(wanted[self.places])
-        return self if len(kept) == len(self.places) else Wide(self.places[kept], self.frequencies[kept])
-
-
-NOTHING = Wide(np.zeros(0, np.int64), np.zeros(0))
-Part = PostingList | Wide
+    from ..doc_values import Flags, Floats, Integers, ScopeDocValues
+    from .loops import Kernel
 
 
 class Postings:
     """Ascending places that hold a term, with the frequency of each."""
 
-    def __init__(self, parts: tuple[Part, ...], alive: Flags | None = None, kernel: Kernel | None = None) -> None:
+    def __init__(self, parts: tuple[Part, ...], alive: Flags | None = None) -> None:
         self.parts = parts
         self.alive = alive  # mask of the places that count; None if all do
-        self._kernel = kernel
 
     @cached_property
     def size(self) -> int:
         """Return the number of places that hold the term."""
         if self.alive is None:
             return sum([part.size for part in self.parts])
-        return len(self.places) if self._kernel is None else self._kernel.living(self.parts, self.alive)
+        return sum([int(np.count_nonzero(self.alive[part.numbers])) for part in self.parts])
 
     @property
     def places(self) -> Integers:
@@ -93,16 +84,15 @@ class Postings:
         every = joined(self.parts)
         return every if self.alive is None else every.only(self.alive)
 
-    def gathered(self, belonging: Integers, groups: int) -> Postings:
+    def gathered(self, belonging: Integers, groups: int, kernel: Kernel) -> Postings:
         """Return the groups whose places hold the term, with their summed frequencies.
 
         Each row of `belonging` maps every place to a group; a place in none, or one that does not count, has a number
         outside the range of groups.
         """
-        if self._kernel is not None:
-            found = self._kernel.gathered(self.parts, belonging, len(belonging), groups)
-            if found is not None:
-                return _holding(Wide(np.frombuffer(found[0], np.int64), np.frombuffer(found[1])))
+        found = kernel.gathered(self.parts, belonging, len(belonging), groups)
+        if found is not None:
+            return Postings((Wide(np.frombuffer(found[0], np.int64), np.frombuffer(found[1])),) if found[0] else ())
         reached = belonging[:, self.places].ravel()
         inside = (reached >= 0) & (reached < groups)
         return _summed(reached[inside], np.tile(self.frequencies, len(belonging))[inside])
@@ -117,27 +107,6 @@ def _summed(groups: Integers, often: Floats) -> Postings:
         groups, often = groups[order], often[order]
     starts = np.concatenate(((0,), (groups[1:] != groups[:-1]).nonzero()[0] + 1))
     return Postings((Wide(groups[starts], np.add.reduceat(often, starts)),))
-
-
-def _holding(found: Wide) -> Postings:
-    return Postings((found,) if found.size else ())
-
-
-def joined(parts: Sequence[Part]) -> Wide:
-    """Return the places and frequencies of some lists, one list after the other."""
-    if len(parts) == 1 and isinstance(parts[0], Wide):
-        return parts[0]
-    begin, size = 0, sum([part.size for part in parts])
-    places, often = np.empty(size, np.int64), np.empty(size)
-    for part in parts:  # each is written once, into its final array: lists may be long
-        end = begin + part.size
-        if isinstance(part, PostingList):
-            np.add(part.offsets, part.first, out=places[begin:end], dtype=np.int64)
-        else:
-            places[begin:end] = part.places
-        often[begin:end] = part.frequencies
-        begin = end
-    return Wide(places, often)
 
 
 _FILED_BYTES = 80  # of a page in a directory: its lowest key and its number
@@ -181,8 +150,7 @@ class PageCache:
     segment with its count is the cache key.
     """
 
-    def __init__(self, max_bytes: int, kernel: Kernel | None) -> None:
-        self._kernel = kernel
+    def __init__(self, max_bytes: int) -> None:
         rest = 1 - _TALLY_SHARE - _DIRECTORY_SHARE - 2 * _WORD_SHARE
         self._pages: ByteBoundedCache[Name, Page] = ByteBoundedCache(int(max_bytes * rest), lambda _, page: page.nbytes)
         self._filed: ByteBoundedCache[Segment, _Filed] = ByteBoundedCache(
@@ -213,7 +181,7 @@ class PageCache:
         """Return the lists of some terms in some segments; pages that are not cached are read together."""
         found: list[list[PostingList]] = [[] for _ in keys]
         for segment, number, page in self._spots(connection, scope, segments, field, keys):
-            listed = list_of(page, keys[number], segment.first, self._kernel)
+            listed = list_of(page, keys[number], segment.first)
             if listed is not None:
                 found[number].append(listed)
         return found
@@ -360,7 +328,7 @@ class PageCache:
 
     def _unsealed(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
         try:
-            page = read(blob, self._kernel)
+            page = read(blob)
             if page.lowest != missing.first or not missing.directory.lists(missing.first, blob):
                 raise ChecksumError
             return page
@@ -461,7 +429,7 @@ class PostingLists:
     """LRU cache of the posting lists of one scope at one change."""
 
     def __init__(
-        self, shelf: ScopeDocValues, stored: Shelved, cache: PageCache, kernel: Kernel | None, max_bytes: int
+        self, shelf: ScopeDocValues, stored: Shelved, cache: PageCache, kernel: Kernel, max_bytes: int
     ) -> None:
         self.stored = stored
         self._shelf = shelf
@@ -503,7 +471,7 @@ class PostingLists:
             return {term: self._pair(connection, *term.split(" ")) for term in terms}
         plain = [term for term in terms if " " not in term and not is_several(term)] if field is WORDS else terms
         read = self._read(connection, field, plain)
-        found = {term: Postings(parts, self._alive, self._kernel) for term, parts in zip(plain, read, strict=True)}
+        found = {term: Postings(parts, self._alive) for term, parts in zip(plain, read, strict=True)}
         for term in terms if len(plain) < len(terms) else ():
             if is_several(term):
                 found[term] = self._together(connection, *spellings(term))
@@ -581,12 +549,13 @@ class PostingLists:
         """Return the postings of a pair, from the followers of its first word."""
         wanted = follower_of(other)
         lists = (part for part in self.postings(connection, WORDS, one).parts if isinstance(part, PostingList))
-        found = [pairs for pairs in (followed(listed, wanted, self._kernel) for listed in lists) if pairs is not None]
+        heard = [pairs for pairs in (self._kernel.pairs(listed, wanted) for listed in lists) if pairs is not None]
+        found = [Wide(np.frombuffer(places, np.int64), np.frombuffer(often)) for places, often in heard]
         found += self._fresh([held.get((one, other), 0) for held in self._counts(PAIRS)])
         if not found:
             return Postings(())
         pairs = joined(found)
-        return Postings((pairs if self._alive is None else pairs.only(self._alive),), None, self._kernel)
+        return Postings((pairs if self._alive is None else pairs.only(self._alive),))
 
     def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
@@ -620,19 +589,6 @@ class PostingLists:
         held = [(text.number, min(count, MAX_FREQUENCY)) for text, count in pairs if count]
         numbers, times = zip(*held, strict=True)
         return (Wide(np.array(numbers, np.int64), np.array(times, np.float64)),)
-
-
-def followed(listed: PostingList, follower: int, kernel: Kernel | None) -> Wide | None:
-    """Return the places of a list where a follower follows, with frequencies; None if there are none."""
-    if kernel is not None:
-        found = kernel.pairs(listed, follower)
-        return None if found is None else Wide(np.frombuffer(found[0], np.int64), np.frombuffer(found[1]))
-    heard = np.flatnonzero(listed.followers == follower)
-    if not len(heard):
-        return None
-    holders = np.searchsorted(np.cumsum(listed.frequencies, dtype=np.int64), heard, side="right")
-    places, counts = np.unique(listed.numbers[holders], return_counts=True)
-    return Wide(places, counts.astype(np.float64))
 
 
 def _size(key: tuple[int, str], found: Postings) -> int:

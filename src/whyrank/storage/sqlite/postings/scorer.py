@@ -7,24 +7,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....analysis.caches import text_cache
-from ....analysis.entities import BY, speaker_of
-from ....kernel import COMPILED, Kernel
+from ....analysis.names import BY, speaker_of
 from ....types.expressions import as_asked, is_several, label_as, spellings
 from ....types.query import ONCE, Repeats, inverse_frequency
 from ....types.trail import TermKey
 from ...bm25 import DATES, FIELDS, GRAMS, OWN_WEIGHT, SPEAKER_SHARE, WORDS, Field, Unit, repeated, wanted_terms
-from ..connection import Connection
-from ..doc_values import Flags, Floats, Integers, ScopeDocValues
 from ..top_k import Rows, Sums, threshold
-from .reader import NOTHING, Part, PostingLists, Postings, Wide
+from .format import Wide
+from .loops import FieldTerms, Kernel
+from .reader import PostingLists, Postings
 from .statistics import Around, CollectionStatistics
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+    from ..doc_values import Flags, Floats, Integers, ScopeDocValues
 
 LONG_FROM = 20_000  # memories; below, reading everything is as fast
 LONG_SHARE = 1 / 32  # a term with a higher document frequency than this has a low idf and a long list
@@ -54,188 +56,11 @@ ONLY_CHUNK = OWN_WEIGHT[Unit.CHUNK] + 1.0  # of a file: the file is the same tex
 Kind = tuple[Field, Around]
 
 
-class FieldTerms(NamedTuple):
-    """Terms of one field and kind of text in a scope, with all parameters of their scores, for the kernel."""
-
-    lengths: NDArray[np.uint32] | Floats
-    per_term: float
-    base: float
-    weight: float
-    own: Floats | float
-    wanted: Flags | None
-    terms: tuple[tuple[float, tuple[Part, ...]], ...]
-
-
-class Adding:
-    """Summation of term scores over the visible scopes."""
-
-    def __init__(self, library: CollectionStatistics, kernel: Kernel | None) -> None:
-        self._library = library
-        self.kernel = kernel
-
-    def summed(self, shelf: int, terms: Sequence[QueryTerm], able: Flags | None = None) -> Floats:
-        """Sum the scores of some terms at every place of a scope, or at those that can win."""
-        home = self._library.shelves[shelf]
-        around = {asked.around for asked in terms}
-        totals = self._of(shelf, [asked for asked in terms if asked.around == "own"], len(home), able)
-        if "file" in around:
-            wanted = None if able is None else _files_of(home, able)
-            files = [asked for asked in terms if asked.around == "file"]
-            totals += self._of(shelf, files, home.files.count + 1, wanted)[home.files.of]
-        if "window" in around:
-            totals += self._of(shelf, [asked for asked in terms if asked.around == "window"], len(home), able)
-        return totals
-
-    def _of(self, shelf: int, terms: Sequence[QueryTerm], texts: int, wanted: Flags | None) -> Floats:
-        """Sum the scores of terms of one kind of text in every text, or in those wanted."""
-        if self.kernel is None:
-            found, values = self._values(shelf, terms, wanted)
-            return np.bincount(found, values, texts).astype(np.float64, copy=False)
-        totals = np.zeros(texts)
-        self.kernel.sums(totals, self._given(shelf, terms, wanted))
-        return totals
-
-    def further(self, totals: Floats, shelf: int, terms: Sequence[QueryTerm]) -> Floats:
-        """Return totals plus the scores of further terms of own texts, added one after the other."""
-        more = totals.copy()
-        if self.kernel is None:
-            np.add.at(more, *self._values(shelf, terms, None))
-        else:
-            self.kernel.sums(more, self._given(shelf, terms, None))
-        return more
-
-    def best(self, shelf: int, terms: Sequence[QueryTerm], mask: Flags | None, wanted: int) -> Sums:
-        """Return the best places of a scope by terms of own texts, with ties of the last.
-
-        This needs the kernel: numpy selects from the sums of all places.
-        """
-        assert self.kernel is not None
-        count = len(self._library.shelves[shelf])
-        return _chosen(self.kernel.best(count, self._given(shelf, terms, None), mask, wanted))
-
-    def top(self, totals: Floats, mask: Flags | None, wanted: int) -> Sums:
-        """Return the best places by given sums of all places, with ties of the last."""
-        assert self.kernel is not None
-        return _chosen(self.kernel.top(totals, mask, wanted))
-
-    def table(self, shelf: int, terms: Sequence[QueryTerm], places: Integers) -> Floats:
-        """Return the score of each of some terms (a row) at each of some places (a column)."""
-        home = self._library.shelves[shelf]
-        found = np.zeros((len(terms), len(places)))
-        for (field, around), numbers in _by_kind(terms).items():
-            texts = home.files.of[places] if around == "file" else places
-            chosen = [terms[i] for i in numbers]
-            if self.kernel is None:
-                rows, columns, values = self._looked_up(shelf, field, around, chosen, texts)
-                found[np.array(numbers, np.int64)[rows], columns] = values
-            else:
-                found[numbers] = self._compiled(shelf, chosen, texts)
-        return found
-
-    def _compiled(self, shelf: int, terms: Sequence[QueryTerm], texts: Integers) -> Floats:
-        kinds = self._given(shelf, terms, None)
-        here = texts < len(kinds[0].lengths)  # a memory without a file has a number past the last
-        known = np.ascontiguousarray(texts if here.all() else texts[here], np.int64)
-        values = np.zeros((len(terms), len(known)))
-        assert self.kernel is not None
-        self.kernel.given(kinds, known, values)
-        if here.all():
-            return values
-        found = np.zeros((len(terms), len(texts)))
-        found[:, here] = values
-        return found
-
-    def _given(self, shelf: int, terms: Sequence[QueryTerm], wanted: Flags | None) -> tuple[FieldTerms, ...]:
-        """Return terms in the format of the kernel."""
-        home = self._library.shelves[shelf]
-        kinds = []
-        for (field, around), numbers in _by_kind(terms).items():
-            texts = self._library.texts(field, around)
-            chosen = [terms[i] for i in numbers]
-            alive = home.alive if home.has_gaps and around == "own" else None
-            kinds.append(
-                FieldTerms(
-                    home.columns[field.name] if around == "own" else texts.lengths[shelf],  # type: ignore[arg-type]
-                    *texts.saturation,
-                    field.weight,
-                    own_weights(self._library, home, field) if around == "own" else 1.0,
-                    alive if wanted is None else wanted[: len(texts.lengths[shelf])],
-                    tuple([(asked.idf, asked.postings[shelf].parts) for asked in chosen]),
-                )
-            )
-        return tuple(kinds)
-
-    def _values(self, shelf: int, terms: Sequence[QueryTerm], wanted: Flags | None) -> tuple[Integers, Floats]:
-        """Return the texts that hold terms (if given, of those wanted), list by list, with their scores."""
-        parts = [
-            self._values_of_kind(shelf, *kind, [terms[i] for i in numbers], wanted)
-            for kind, numbers in _by_kind(terms).items()
-        ]
-        if not parts:
-            return NOTHING.places, NOTHING.frequencies
-        texts, values = (np.concatenate(every) if len(every) > 1 else every[0] for every in zip(*parts, strict=True))
-        return texts, values
-
-    def _values_of_kind(
-        self, shelf: int, field: Field, around: Around, terms: Sequence[QueryTerm], wanted: Flags | None
-    ) -> tuple[Integers, Floats]:
-        lists = [asked.postings[shelf].joined for asked in terms]
-        if wanted is not None:
-            lists = [listed.only(wanted) for listed in lists]
-        idf = np.array([asked.idf for asked in terms]).repeat([listed.size for listed in lists])
-        texts = np.concatenate([listed.places for listed in lists])
-        frequencies = np.concatenate([listed.frequencies for listed in lists])
-        return texts, self._scored(shelf, field, around, texts, frequencies, idf)
-
-    def _scored(
-        self, shelf: int, field: Field, around: Around, texts: Integers, frequencies: Floats, idf: Floats
-    ) -> Floats:
-        values = self._library.texts(field, around).scores(shelf, texts, frequencies, idf)
-        if around == "own":
-            own = own_weights(self._library, self._library.shelves[shelf], field)
-            values *= own if isinstance(own, float) else own[texts]
-        return values
-
-    def _looked_up(
-        self, shelf: int, field: Field, around: Around, terms: Sequence[QueryTerm], texts: Integers
-    ) -> tuple[Integers, Integers, Floats]:
-        """Return the matching pairs of term and text, with scores: the equivalent of the kernel's `given`."""
-        rows, columns, frequencies = _matching([asked.postings[shelf].joined for asked in terms], texts)
-        idf = np.array([asked.idf for asked in terms])[rows]
-        return rows, columns, self._scored(shelf, field, around, texts[columns], frequencies, idf)
-
-
-def _chosen(found: tuple[bytes, bytes]) -> Sums:
-    return Sums(np.frombuffer(found[1]), np.frombuffer(found[0], np.int64), is_chosen=True)
-
-
 def _by_kind(terms: Sequence[QueryTerm]) -> dict[Kind, list[int]]:
     kinds: dict[Kind, list[int]] = {}
     for number, asked in enumerate(terms):
         kinds.setdefault((asked.field, asked.around), []).append(number)
     return kinds
-
-
-def _matching(lists: Sequence[Wide], texts: Integers) -> tuple[Integers, Integers, Floats]:
-    """Return the pairs of list and text that match, with their frequencies."""
-    rows, columns, frequencies = [], [], []
-    for number, found in enumerate(lists):
-        if len(found.places):
-            index = found.places.searchsorted(texts)
-            index[index == len(found.places)] = 0
-            held = np.flatnonzero(found.places[index] == texts)
-            rows.append(np.full(len(held), number))
-            columns.append(held)
-            frequencies.append(found.frequencies[index[held]])
-    if not rows:
-        return NOTHING.places, NOTHING.places, NOTHING.frequencies
-    return np.concatenate(rows), np.concatenate(columns), np.concatenate(frequencies)
-
-
-def _files_of(shelf: ScopeDocValues, able: Flags) -> Flags:
-    files = np.zeros(shelf.files.count + 1, np.bool_)
-    files[shelf.files.of[able]] = True
-    return files
 
 
 def own_weights(library: CollectionStatistics, shelf: ScopeDocValues, field: Field) -> Floats | float:
@@ -282,6 +107,7 @@ def asked(
     library: CollectionStatistics,
     lists: Sequence[PostingLists],
     terms: Sequence[str],
+    kernel: Kernel,
     fields: Sequence[Field] = FIELDS,
     repeats: Repeats = ONCE,
     known: Known = NOTHING_KNOWN,
@@ -305,7 +131,7 @@ def asked(
                 continue
             alone = as_asked(term) if is_several(term) else None
             exact = _standing(connection, lists, field, [alone])[alone] if alone else None
-            yield from _found(library, field, term, found[term], exact, often)
+            yield from _found(library, kernel, field, term, found[term], exact, often)
 
 
 def _standing(
@@ -318,6 +144,7 @@ def _standing(
 
 def _found(
     library: CollectionStatistics,
+    kernel: Kernel,
     field: Field,
     term: str,
     own: Sequence[Postings],
@@ -327,28 +154,28 @@ def _found(
     """Yield the scored terms of a term; `exact` has the postings of its own spelling, if others count too."""
     if not any(found.size for found in own):
         return
-    yield from _split(library, term, field, "own", own, exact, often)
-    if field is DATES:
-        return  # the context of a memory is mostly of the same day
-    if library.has_files and not library.is_plain:
-        yield from _around(library, term, field, "file", _in_files, own, exact, often)
-    if library.has_turns:
-        yield from _around(library, term, field, "window", _in_windows, own, exact, often)
+    kinds: list[Around] = ["own"]
+    if field is not DATES:  # the context of a memory is mostly of the same day
+        kinds += ["file"] if library.has_files and not library.is_plain else []
+        kinds += ["window"] if library.has_turns else []
+    for around in kinds:
+        found = _reached(kernel, around, library.shelves, own)
+        same = None if exact is None else _reached(kernel, around, library.shelves, exact)
+        yield from _split(library, term, field, around, found, same, often)
 
 
-def _around(
-    library: CollectionStatistics,
-    term: str,
-    field: Field,
-    around: Around,
-    reached: Callable[[ScopeDocValues, Postings], Postings],
-    own: Sequence[Postings],
-    exact: Sequence[Postings] | None,
-    often: int,
-) -> Iterator[QueryTerm]:
-    found = [reached(*pair) for pair in zip(library.shelves, own, strict=True)]
-    same = None if exact is None else [reached(*pair) for pair in zip(library.shelves, exact, strict=True)]
-    yield from _split(library, term, field, around, found, same, often)
+def _reached(
+    kernel: Kernel, around: Around, shelves: Sequence[ScopeDocValues], own: Sequence[Postings]
+) -> Sequence[Postings]:
+    """Return the texts, files or windows of each scope that hold a term, with its frequency."""
+    pairs = zip(shelves, own, strict=True)
+    match around:
+        case "own":
+            return own
+        case "file":
+            return [one.gathered(shelf.files.of[np.newaxis], shelf.files.count, kernel) for shelf, one in pairs]
+        case "window":
+            return [one.gathered(shelf.windows, len(shelf), kernel) for shelf, one in pairs]
 
 
 def _split(
@@ -375,23 +202,11 @@ def _split(
         return
     inside = [np.isin(one.places, other.places) for one, other in zip(found, exact, strict=True)]
     for is_asked in (True, False):
-        part = [_only(one, here == is_asked) for one, here in zip(found, inside, strict=True)]
+        kept = [here == is_asked for here in inside]
+        wides = [Wide(one.places[here], one.frequencies[here]) for one, here in zip(found, kept, strict=True)]
+        part = [Postings((wide,)) for wide in wides]
         if any(postings.size for postings in part):
             yield QueryTerm(term, field, around, idf, part, held, often, is_asked)
-
-
-def _only(found: Postings, kept: Flags) -> Postings:
-    return Postings((Wide(found.places[kept], found.frequencies[kept]),))
-
-
-def _in_files(shelf: ScopeDocValues, own: Postings) -> Postings:
-    """Return the files that hold a term, with its frequency."""
-    return own.gathered(shelf.files.of[np.newaxis], shelf.files.count)
-
-
-def _in_windows(shelf: ScopeDocValues, own: Postings) -> Postings:
-    """Return the turns whose window holds a term, with its frequency."""
-    return own.gathered(shelf.windows, len(shelf))
 
 
 @dataclass(frozen=True)
@@ -423,14 +238,55 @@ class Scores:
         library: CollectionStatistics,
         terms: Sequence[QueryTerm],
         speaker: SpeakerTurns | None = None,
-        kernel: Kernel | None = COMPILED,
+        *,
+        kernel: Kernel,
     ) -> None:
         self.library = library
         self.terms = terms
         self.speaker = speaker
-        self.kernel = kernel
+        self._kernel = kernel
         self.unfiltered: dict[int | None, Rows] = {}  # the best rows without a filter, by limit
-        self._adding = Adding(library, kernel)
+
+    def _summed(self, shelf: int, terms: Sequence[QueryTerm], able: Flags | None = None) -> Floats:
+        """Sum the scores of some terms at every place of a scope, or at those that can win."""
+        home = self.library.shelves[shelf]
+        around = {asked.around for asked in terms}
+        totals = self._sums_of(shelf, [asked for asked in terms if asked.around == "own"], len(home), able)
+        if "file" in around:
+            wanted = None if able is None else np.zeros(home.files.count + 1, np.bool_)
+            if wanted is not None:
+                wanted[home.files.of[able]] = True
+            files = [asked for asked in terms if asked.around == "file"]
+            totals += self._sums_of(shelf, files, home.files.count + 1, wanted)[home.files.of]
+        if "window" in around:
+            totals += self._sums_of(shelf, [asked for asked in terms if asked.around == "window"], len(home), able)
+        return totals
+
+    def _sums_of(self, shelf: int, terms: Sequence[QueryTerm], texts: int, wanted: Flags | None) -> Floats:
+        """Sum the scores of terms of one kind of text in every text, or in those wanted."""
+        totals = np.zeros(texts)
+        self._kernel.sums(totals, self._given(shelf, terms, wanted))
+        return totals
+
+    def _given(self, shelf: int, terms: Sequence[QueryTerm], wanted: Flags | None) -> tuple[FieldTerms, ...]:
+        """Return terms in the format of the kernel."""
+        home = self.library.shelves[shelf]
+        kinds = []
+        for (field, around), numbers in _by_kind(terms).items():
+            texts = self.library.texts(field, around)
+            chosen = [terms[i] for i in numbers]
+            alive = home.alive if home.has_gaps and around == "own" else None
+            kinds.append(
+                FieldTerms(
+                    home.columns[field.name] if around == "own" else texts.lengths[shelf],  # type: ignore[arg-type]
+                    *texts.saturation,
+                    field.weight,
+                    own_weights(self.library, home, field) if around == "own" else 1.0,
+                    alive if wanted is None else wanted[: len(texts.lengths[shelf])],
+                    tuple([(asked.idf, asked.postings[shelf].parts) for asked in chosen]),
+                )
+            )
+        return tuple(kinds)
 
     @cached_property
     def _later(self) -> Sequence[int]:
@@ -450,7 +306,7 @@ class Scores:
     def _base(self) -> list[Floats]:
         if self.is_simple:
             return [self._with_rest(shelf, words) for shelf, words in enumerate(self._worded)]
-        return [self._adding.summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
+        return [self._summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
 
     @cached_property
     def is_simple(self) -> bool:
@@ -466,12 +322,14 @@ class Scores:
     def _worded(self) -> list[Floats]:
         """Return the sum of the words' scores at every place."""
         words = [asked for asked in self.terms if asked.field is WORDS]
-        return [self._adding.summed(shelf, words) for shelf in range(len(self.library.shelves))]
+        return [self._summed(shelf, words) for shelf in range(len(self.library.shelves))]
 
     def _with_rest(self, shelf: int, words: Floats) -> Floats:
         """Add the scores of pairs and letters one after the other: the order in which a trail adds them up."""
         rest = [asked for asked in self.terms if asked.field is not WORDS]
-        return self._adding.further(words, shelf, rest) if rest else words
+        totals = words.copy() if rest else words
+        self._kernel.sums(totals, self._given(shelf, rest, None))
+        return totals
 
     def simply(self, shelf: int, places: Integers) -> tuple[Floats, Floats]:
         """Return the scores of places, and the unweighted scores of their words, if `is_simple`."""
@@ -488,20 +346,25 @@ class Scores:
         without them is no further below the last of the best than all of them together can add.
         """
         if self.speaker is None:
-            return self._best(allowed, wanted) if wanted and self._is_own else self._unspoken(allowed, wanted, 0.0)
+            # If it is simple, scoring the candidates needs the sums of all places anyway.
+            if wanted is not None and self._is_own and not self.is_simple:
+                return self._best(allowed, wanted)
+            return self._unspoken(allowed, wanted, 0.0)
         totals = self._unspoken(allowed, wanted, self._bonus)
         return [self._with_bonus(shelf, own) for shelf, own in enumerate(totals)]
 
     @cached_property
     def _is_own(self) -> bool:
         """Return whether the kernel can select the best places: only own texts are scored."""
-        return self.kernel is not None and all(asked.around == "own" for asked in self.terms)
+        return all(asked.around == "own" for asked in self.terms)
 
     def _best(self, allowed: Sequence[Flags | None], wanted: int) -> list[Sums]:
         """Return the best places of each scope, one more than wanted to detect whether there are more."""
-        if self.is_simple:  # scoring the candidates needs the sums of all places anyway
-            return [self._adding.top(own, mask, wanted + 1) for own, mask in zip(self._base, allowed, strict=True)]
-        return [self._adding.best(shelf, self.terms, mask, wanted + 1) for shelf, mask in enumerate(allowed)]
+        found: list[Sums] = []
+        for number, (shelf, mask) in enumerate(zip(self.library.shelves, allowed, strict=True)):
+            best = self._kernel.best(len(shelf), self._given(number, self.terms, None), mask, wanted + 1)
+            found.append(Sums(np.frombuffer(best[1]), np.frombuffer(best[0], np.int64), is_chosen=True))
+        return found
 
     def _unspoken(self, allowed: Sequence[Flags | None], wanted: int | None, bonus: float) -> list[Sums]:
         """Return totals without the speaker's bonus, exact for places that it can still bring among the best."""
@@ -530,10 +393,10 @@ class Scores:
 
     def _with_long(self, shelf: int, base: Floats, needed: float) -> Sums:
         if needed <= 0.0:
-            return Sums(self._adding.summed(shelf, self.terms))
+            return Sums(self._summed(shelf, self.terms))
         able = base >= needed
         places = able.nonzero()[0]
-        return Sums(self._adding.summed(shelf, self.terms, able)[places], places)
+        return Sums(self._summed(shelf, self.terms, able)[places], places)
 
     @cached_property
     def _most_of_long(self) -> float:
@@ -545,6 +408,10 @@ class Scores:
             weight = _MOST_OWN if asked.around == "own" else 1.0
             most += weight * texts.most(frequency, asked.idf)
         return most
+
+    def without_sums(self) -> Scores:
+        """Return equal scores of which nothing is computed."""
+        return Scores(self.library, self.terms, self.speaker, kernel=self._kernel)
 
     @property
     def count(self) -> int:
@@ -565,7 +432,16 @@ class Scores:
 
     def of_terms(self, shelf: int, places: Integers, chosen: Sequence[int]) -> Floats:
         """Return the contribution of each of some terms (a row) to the score of each place (a column)."""
-        return self._adding.table(shelf, [self.terms[i] for i in chosen], places)
+        home, terms = self.library.shelves[shelf], [self.terms[i] for i in chosen]
+        found = np.zeros((len(terms), len(places)))
+        for (_, around), numbers in _by_kind(terms).items():
+            texts = home.files.of[places] if around == "file" else places
+            kinds = self._given(shelf, [terms[i] for i in numbers], None)
+            here = np.flatnonzero(texts < len(kinds[0].lengths))  # a memory without a file has a number past the last
+            values = np.zeros((len(numbers), len(here)))
+            self._kernel.given(kinds, texts[here].astype(np.int64), values)
+            found[np.ix_(np.array(numbers), here)] = values
+        return found
 
     def bound(self, terms: Sequence[str]) -> float:
         """Return the upper bound of the score of words and dates of a query in any text: the sum of their idf."""
@@ -615,10 +491,8 @@ class Addends:
 
     def __init__(self, scores: Scores, placed: Sequence[RowOrdinals], count: int) -> None:
         # While pending, it has scores of its own: those of a search hold sums for every memory there is.
-        look = partial(_looked_up, scores.library, scores.terms, scores.kernel)
-        self._known: Floats | Callable[[], Floats] = (
-            partial(look, placed, count) if scores.is_simple else partial(_written_out, scores, placed, count)
-        )
+        own = scores.without_sums() if scores.is_simple else scores
+        self._known: Floats | Callable[[], Floats] = partial(_written_out, own, placed, count)
 
     @property
     def table(self) -> Floats:
@@ -632,27 +506,12 @@ class Addends:
         return self.table[:, place]
 
 
-def _looked_up(
-    library: CollectionStatistics,
-    terms: Sequence[QueryTerm],
-    kernel: Kernel | None,
-    placed: Sequence[RowOrdinals],
-    count: int,
-) -> Floats:
-    return _written_out(Scores(library, terms, kernel=kernel), placed, count)
-
-
 def _written_out(scores: Scores, placed: Sequence[RowOrdinals], count: int) -> Floats:
     table = np.zeros((scores.count, count))
     every = range(len(scores.terms))
-    return _with_speaker(scores, placed, _with_terms(scores, placed, table, every))
-
-
-def _with_terms(scores: Scores, placed: Sequence[RowOrdinals], table: Floats, chosen: Sequence[int]) -> Floats:
-    """Write the rows of some terms into a new table, in place."""
-    for number, here, places in placed if chosen else ():
-        table[np.ix_(np.array(chosen), here)] = scores.of_terms(number, places, chosen)
-    return table
+    for number, here, places in placed if every else ():
+        table[np.ix_(np.array(every), here)] = scores.of_terms(number, places, every)
+    return _with_speaker(scores, placed, table)
 
 
 def _with_speaker(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:

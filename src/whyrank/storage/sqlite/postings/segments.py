@@ -7,49 +7,48 @@ end puts the new segment in their place. After a kill it continues where it was.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....analysis.document import searchable_text
 from ....analysis.tokenizer import tokens_of
-from ....kernel import COMPILED, Kernel
-from ...bm25 import WORDS
+from ...bm25 import WORDS, Field
 from ..checksums import ChecksumError, add_checksum
 from ..connection import Connection, rows_of
 from ..doc_values import numbers_given
 from ..rows import SELECT, as_far_as_legible
 from . import terms
-from .directory import (
+from .format import (
+    INDEXED,
     LIVE,
     LOWEST_KEY,
     MAKING,
-    NO_PAGES,
-    Segment,
-    SegmentSpan,
-    filed,
-    live_segments,
-    span,
-    write_directory,
-)
-from .format import (
-    INDEXED,
     MAX_SPAN,
+    NO_PAGES,
     PAGE_BYTES,
     Inverted,
+    Segment,
+    SegmentSpan,
     Text,
-    inverted,
+    filed,
     key_of,
-    merged,
-    only,
+    live_segments,
     pages,
-    postings_of,
     read,
+    span,
+    with_letters_and_marks,
     words_in,
+    write_directory,
 )
+from .kernel import KERNEL
+from .loops import NUMPY, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 # zlib's level 0. Compressed tokens take half of the space, a twentieth of a note's, and eight times as long to write.
 _AS_THEY_ARE = 0
@@ -158,38 +157,32 @@ def merged_pages(
     low: int,
     below: int | None,
     gone: NDArray[np.bool_],
-    kernel: Kernel | None = COMPILED,
+    kernel: Kernel = KERNEL,
 ) -> list[tuple[int, bytes]]:
     """Merge the keys from `low` to below `below`, if given, into pages with offsets from `first`.
 
     Removed memories are left out: `gone` has flags by offset from `first`; if it is empty, none is removed.
     """
     try:
-        if kernel is None:
-            return [*_merged(sources, first, low, below, gone)]
         for page in chain.from_iterable(source.pages for source in sources):
-            read(page, kernel)  # verifies its checksum
+            read(page)  # verifies its checksum
         made = kernel.merged_pages(tuple(sources), first, low, below, gone, PAGE_BYTES)
     except (ValueError, IndexError) as error:  # a valid checksum over invalid content
         raise ChecksumError from error
     return [(key, add_checksum(body)) for key, body in made]
 
 
-def _merged(
-    sources: Sequence[MergeSource], first: int, low: int, below: int | None, gone: NDArray[np.bool_]
-) -> Iterator[tuple[int, bytes]]:
-    parts = [_between(postings_of(read(page), source.first), low, below) for source in sources for page in source.pages]
-    if not parts:
-        return iter(())
-    postings = merged(parts)
-    if len(gone):
-        postings = only(postings, ~gone[postings.numbers - first])
-    return pages(postings, first)
-
-
-def _between(postings: Inverted, low: int, below: int | None) -> Inverted:
-    inside = (postings.keys >= low) & (True if below is None else postings.keys < below)
-    return postings if inside.all() else only(postings, inside)
+def inverted(texts: Sequence[Text], kernel: Kernel = KERNEL) -> tuple[dict[Field, Inverted], Collection[str]]:
+    """Invert texts given by ascending number, and return all their words too."""
+    tokens, numbers = [text.tokens for text in texts], np.array([text.number for text in texts], np.int64)
+    try:
+        *parts, words = kernel.inverted(tokens, numbers)
+    except UnicodeEncodeError:  # a lone surrogate, which no entry point accepts
+        *parts, words = NUMPY.inverted(tokens, numbers)
+    kinds = (np.int64, np.int64, np.uint8, np.uint32)
+    postings = Inverted(*(np.frombuffer(part, kind) for part, kind in zip(parts, kinds, strict=True)))
+    said = words.decode(errors="surrogatepass")
+    return with_letters_and_marks(postings, texts), said.split(" ") if said else ()
 
 
 FRESH_MEMORIES = 64  # fresh memories are scanned one by one, so there must be few of them
@@ -523,7 +516,7 @@ def _held_by(connection: Connection, segment: int) -> terms.IsLiving:
     pages = connection.execute(
         "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (segment, WORDS.number)
     )
-    keys = np.sort(np.concatenate([np.zeros(0, np.int64), *(read(blob, COMPILED).keys for (blob,) in pages)]))
+    keys = np.sort(np.concatenate([np.zeros(0, np.int64), *(read(blob).keys for (blob,) in pages)]))
 
     def is_held(words: Sequence[str]) -> NDArray[np.bool_]:
         sought = np.array([key_of(word) for word in words], np.int64)
@@ -665,7 +658,7 @@ def _stale_pages(connection: Connection, segment: Segment, gone: NDArray[np.bool
         "SELECT number, page FROM posting_pages WHERE segment = ? AND field <> ?", (segment.segment, terms.FIELD)
     )
     try:
-        return [(number, blob) for number, blob in stored if gone[read(blob, COMPILED).offsets].any()]
+        return [(number, blob) for number, blob in stored if gone[read(blob).offsets].any()]
     except (ValueError, IndexError, TypeError) as error:  # a valid checksum over invalid content
         raise ChecksumError from error
 

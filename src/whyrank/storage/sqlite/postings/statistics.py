@@ -5,18 +5,22 @@ Segments never change, and memories of one are only removed; so a cached frequen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....analysis.caches import ByteBoundedCache
 from ...bm25 import GRAMS, K1, B, Field
-from ..doc_values import Flags, Floats, Integers, ScopeDocValues
-from .format import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ..doc_values import Flags, Floats, Integers, ScopeDocValues
+    from .format import Page
 
 Around = Literal["own", "file", "window"]
 
@@ -46,19 +50,6 @@ class Texts:
         prior = self.field.length_prior
         per_term = K1 * B / (self.average + prior)
         return per_term, K1 * (1 - B) + per_term * prior
-
-    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
-        """Return field weight · idf · tf/(tf + K) for texts of a scope that hold a term."""
-        per_term, base = self.saturation
-        saturation = self.lengths[shelf][texts]
-        saturation *= per_term
-        saturation += base
-        saturation += frequencies
-        scores: Floats = frequencies / saturation
-        scores *= idf
-        if self.field.weight != 1.0:
-            scores *= self.field.weight
-        return scores
 
 
 class CollectionStatistics:

@@ -12,14 +12,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....analysis.accents import accented_in
-from ....kernel import COMPILED, Kernel
+from ....analysis.language import accented_in
 from ..checksums import ChecksumError, add_checksum, check_body
-from ..connection import Connection
+
+if TYPE_CHECKING:
+    from ..connection import Connection
 
 FIELD = 4  # field number of the pages, after the fields of texts
 FIRST = -1  # the key of an empty page that marks the dictionary as complete
@@ -27,7 +29,6 @@ PAGE_WORDS = 1_024  # some four kilobytes; a prefix of three letters is found on
 PAGES_PER_STEP = 48  # read limit of one step of a merge: some tens of milliseconds
 _QUICK = 1  # of zlib: a tenth larger than its usual 6, in half the time
 _KEY_BYTES = 7  # of a word's prefix, so that a key is positive and keys are ordered as words are
-_NO_KEY = 1 << 8 * _KEY_BYTES  # above all keys
 
 IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
 IsListed = Callable[[int, bytes], bool]  # checks a page against the directory entry of its segment for a key
@@ -86,7 +87,6 @@ def merge(
     target: int,
     key: int,
     is_living: IsLiving,
-    kernel: Kernel | None = COMPILED,
     listed: Mapping[int, IsListed] = MappingProxyType({}),
 ) -> int | None:
     """Merge the next words that living memories hold; return the key to continue at, None at the end."""
@@ -98,7 +98,7 @@ def merge(
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
     start = max(key, 0)
-    words = _merged(connection, {source: listed.get(source, _any) for source in sources}, start, below, kernel)
+    words = _merged(connection, {source: listed.get(source, _any) for source in sources}, start, below)
     kept = is_living(words)
     _write_pages(connection, target, words if kept.all() else compress(words, kept.tolist()))
     if below is None:
@@ -124,18 +124,10 @@ def scrub(connection: Connection, segment: int, is_living: IsLiving) -> None:
             )
 
 
-def _merged(
-    connection: Connection, sources: Mapping[int, IsListed], low: int, below: int | None, kernel: Kernel | None
-) -> list[str]:
+def _merged(connection: Connection, sources: Mapping[int, IsListed], low: int, below: int | None) -> list[str]:
     """Return the words of segments with keys from `low` to below `below`, in order."""
-    if kernel is None:
-        pages = (page for source in sources.items() for page in _pages_between(connection, *source, low, below))
-        return sorted(set().union(*pages))
-    texts = [
-        b" ".join(filter(None, map(_unpacked, _blobs(connection, source, low, below, is_listed))))
-        for source, is_listed in sources.items()
-    ]
-    return _split(kernel.merged_words(texts, low, _NO_KEY if below is None else below))
+    pages = (page for source in sources.items() for page in _pages_between(connection, *source, low, below))
+    return sorted(set().union(*pages))
 
 
 def _pages_between(

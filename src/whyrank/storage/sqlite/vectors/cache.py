@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....kernel import Kernel
 from ..checksums import ChecksumError, check_body, is_vector
-from ..connection import Connection
 from ..doc_values import BLOCK, NOWHERE, Flags, Integers, ScopeDocValues, grow
 from ..embedding_queue import dimensions_key
 from .quantization import Codes, Signs, codes_of, signs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ..connection import Connection
+    from ..postings.loops import Kernel
 
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the row of a scope's windows that is one turn before
@@ -91,7 +96,11 @@ def renewed(
     held = read(connection, space, shelf, known, ranges)
     lacking = np.flatnonzero(shelf.alive & ~held.has).tolist()
     held = replace(held, epoch=shelf.epoch, lacking=sorted({*lacking} - {*held.damaged.tolist()}))
-    return held if kernel is None else replace(held, codes=_codes(kernel, shelf, held, known, ranges))
+    if kernel is None:
+        return held
+    codes = _codes(kernel, shelf, held, known, ranges)
+    # Codes that can decide nothing are not kept.
+    return replace(held, codes=codes if codes is not None and codes.reach < np.inf else None)
 
 
 def _codes(

@@ -5,29 +5,34 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....analysis.caches import ByteBoundedCache
 from ....errors import SpaceMismatch
 from ....formatting import counted, which
-from ....kernel import COMPILED, Kernel
 from ....protocols import LACKING, Vector
-from ....types.columns import MemoryId
 from ....types.memory import Notice, Scope
-from ....types.query import Where
 from ..checksums import ChecksumError, add_checksum, check_body, is_vector, vector_checksum
-from ..connection import Connection
+from ..connection import portions
 from ..doc_values import BLOCK, NOWHERE, Flags, Floats, Integers, ScopeDocValues
 from ..embedding_queue import dimensions_key
 from ..keyword import KeywordRun, View
+from ..postings.loops import NUMPY, Kernel
 from ..top_k import Rows, ScoredOrdinals, Sums, above, cut, nth_best, only, spare, threshold
 from .cache import STEP_BACK, CachedVectors, blended, read_range, renewed, vector_bytes
 from .quantization import apart, nearest, signs_of, sums_under, whole_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ....types.columns import MemoryId
+    from ....types.query import Where
+    from ..connection import Connection
 
 # float32 products of unit vectors are right to about 1e-6; closer scores are decided in float64.
 SELECTION_MARGIN = 1e-5
@@ -36,7 +41,6 @@ _LIFT = 2.0  # makes every cosine positive, so that zero can stand for "has no v
 LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
 COMPARED = 500
 _FEW = 2  # up to this multiple of the wanted number, comparing all is faster than selecting
-_ROWS_PER_STATEMENT = 500
 
 
 class _Look(NamedTuple):
@@ -48,7 +52,7 @@ class _Look(NamedTuple):
 
 def exact_rows(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
     allowed: Sequence[Flags | None],
@@ -58,7 +62,7 @@ def exact_rows(
     """Compare every vector: codes or float32 select with a margin, float64 decides."""
     wanted = None if limit is None else limit + spare(shelves)
     while True:
-        look = None if kernel is None or wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
+        look = None if wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
         chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
         exact = _rescored(connection, kernel, shelves, held, chosen, vector)
         exact = only(exact, exact.scores >= floor)  # NaN, of damaged vectors, is dropped
@@ -115,7 +119,7 @@ def _coarse(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats:
 
 def rows_by_signs(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
     allowed: Sequence[Flags | None],
@@ -158,7 +162,7 @@ def _best(chosen: ScoredOrdinals, wanted: int) -> ScoredOrdinals:
 
 def _rescored(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
     chosen: ScoredOrdinals,
@@ -176,7 +180,7 @@ def _rescored(
 
 def cosines_of(
     connection: Connection,
-    kernel: Kernel | None,
+    kernel: Kernel,
     shelf: ScopeDocValues,
     held: CachedVectors,
     places: Integers,
@@ -186,7 +190,7 @@ def cosines_of(
     if not len(places):
         return np.zeros(0)
     question = vector.astype(np.float64)
-    if kernel is not None and held.vectors is not None and held.vectors.shape[1] == len(question):
+    if held.vectors is not None and held.vectors.shape[1] == len(question):
         cosines = np.empty(len(places))
         kernel.cosines(held.vectors, places, question, cosines)
         return cosines
@@ -224,9 +228,7 @@ def _vectors(connection: Connection, held: CachedVectors, places: Integers) -> N
     """Read vectors from the file; one that fails its checksum is NaN, and recorded as damaged."""
     wanted = held.entries[places].tolist()
     blobs: dict[int, bytes] = {}
-    for start in range(0, len(wanted), _ROWS_PER_STATEMENT):
-        part = wanted[start : start + _ROWS_PER_STATEMENT]
-        marks = ", ".join("?" * len(part))
+    for part, marks in portions(wanted):
         found = connection.execute(f"SELECT entry, hash, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
         blobs |= {entry: vector[-1] for entry, *vector in found if is_vector(None, *vector)}
     size = max(Counter(map(len, blobs.values())).items(), key=itemgetter(1), default=(0, 0))[0]
@@ -253,7 +255,7 @@ _SCOPES_COUNTED = 4_096  # scopes whose queries are counted; then counting resta
 class VectorIndex:
     """Nearest neighbours over the vectors of the file."""
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES, kernel: Kernel | None = COMPILED) -> None:
+    def __init__(self, cache_bytes: int = CACHE_BYTES, kernel: Kernel = NUMPY) -> None:
         self._cache_bytes = cache_bytes
         self._kernel = kernel
         self._held: ByteBoundedCache[tuple[str, str, bool], CachedVectors] = ByteBoundedCache(

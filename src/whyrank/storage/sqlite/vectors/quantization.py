@@ -5,17 +5,20 @@ int8 codes read a quarter of the bytes; signs are one bit each, compared by Hamm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernel import Kernel
-from ....protocols import Vector
 from ..doc_values import Flags, Floats, Integers, grow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ....protocols import Vector
+    from ..postings.loops import Kernel
 
 # Maximum number of candidates selected by codes; with more, whole vectors are compared: a tenth of all, or a few.
 CHOSEN_SHARE, CHOSEN_FEW = 10, 1_000
@@ -108,19 +111,11 @@ class Apart(NamedTuple):
     counts: Integers
 
 
-def apart(signs: Signs, question: Signs, mask: Flags | None, kernel: Kernel | None) -> Apart:
+def apart(signs: Signs, question: Signs, mask: Flags | None, kernel: Kernel) -> Apart:
     """Compute the Hamming distances of all memories' signs from the query's."""
     counts = np.zeros(len(question) * _WORD_BITS + 1, np.int64)
-    if kernel is not None:
-        distances = np.empty(signs.shape[1], np.uint16)
-        kernel.apart(signs, question, distances, counts, mask)
-        return Apart(distances, counts)
-    distances = np.zeros(signs.shape[1], np.uint16)
-    for word, asked in zip(signs, question[:, 0], strict=True):
-        distances += np.bitwise_count(word ^ asked)
-    counts += np.bincount(distances if mask is None else distances[mask], minlength=len(counts))
-    if mask is not None:
-        distances[~mask] = FAR
+    distances = np.empty(signs.shape[1], np.uint16)
+    kernel.apart(signs, question, distances, counts, mask)
     return Apart(distances, counts)
 
 
@@ -140,13 +135,8 @@ def whole_numbers(vector: Vector) -> NDArray[np.int32]:
     return numbers
 
 
-def sums_under(signs: Signs, places: Integers, numbers: NDArray[np.int32], kernel: Kernel | None) -> Floats:
+def sums_under(signs: Signs, places: Integers, numbers: NDArray[np.int32], kernel: Kernel) -> Floats:
     """Return the sums of integers over the dimensions where the signs of some memories are positive."""
-    if kernel is not None:
-        sums = np.empty(len(places))
-        kernel.under(signs, places, numbers, sums)
-        return sums
-    columns = np.ascontiguousarray(signs[:, places].T)
-    bits = np.unpackbits(columns.view(np.uint8), axis=1, bitorder="little")
-    under: Floats = np.vecdot(bits.astype(np.float32), numbers.astype(np.float32)).astype(np.float64)
-    return under
+    sums = np.empty(len(places))
+    kernel.under(signs, places, numbers, sums)
+    return sums

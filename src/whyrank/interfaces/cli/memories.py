@@ -1,0 +1,725 @@
+"""Verbs that write memories: facts, extraction, import and export, backup, repair; checks of output files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...analysis.document import READER_VERSION
+from ...engine.arguments import MAX_FACT_CHARACTERS, scope_of
+from ...engine.engine import check_workspace
+from ...engine.facts import UNSAID, Added
+from ...engine.memories import lost_past
+from ...engine.open import check_backup, count_memories, served_llm
+from ...engine.open import doctor as looked_after
+from ...engine.open import restore as restored_into
+from ...errors import ConfigError, ProviderError, StoreDamaged, StoreError
+from ...evaluation.report.html import is_page
+from ...formatting import counted, on_one_line
+from ...ingest.walk import parsed
+from ...types.memory import GLOBAL, Memory, Notice
+from .. import serialize
+from ..errors import OK, PARTLY_READ, WAITING, failure_of
+from ..serialize import extraction, left_out
+from . import output
+from .search import name_of, open_existing, open_or_make, settings_of, suggesting, writable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ...engine.engine import Engine
+    from ...engine.export import SkippedRecord
+    from ...ingest.extraction.extractor import Extraction, Unused
+    from ...ingest.extraction.ledger import PartRecord
+    from ...storage.sqlite.check import Checkup, Finding
+
+_MADE_BY = b"whyrank"
+_TAIL = 1_000_000  # bytes: the last line of an export is hardly ever longer
+_LOOKED_AT = 2_000  # characters: the type of a file shows at its beginning
+
+
+def check_page(file: Path) -> None:
+    """Refuse, before the work, an HTML page that cannot be written or would overwrite another file."""
+    check(file, lambda: is_page(_beginning(file)), "a page that whyrank wrote")
+
+
+def check_data(file: Path, kind: str, of: Callable[[Any], bool]) -> None:
+    """Check a JSON file likewise; whyrank's own is recognized by its fields."""
+    check(file, lambda: of(_data(file)), kind)
+
+
+def check(file: Path, is_ours: Callable[[], bool], kind: str) -> None:
+    """Refuse a path that cannot be written, or holds a file that `is_ours` does not recognize."""
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
+    _try_to_write(file)
+    if file.is_file() and file.stat().st_size and not is_ours():
+        raise ConfigError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+
+
+def _try_to_write(file: Path) -> None:
+    """Try to write without leaving a trace: only the system knows the effective permissions."""
+    try:
+        if file.exists():
+            file.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=file.absolute().parent).close()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the folder") from error
+
+
+def check_picture(file: Path) -> None:
+    """Check a picture likewise; those that whyrank draws contain its name."""
+    check(file, lambda: _MADE_BY in file.read_bytes()[:_LOOKED_AT], "a picture that whyrank drew")
+
+
+def check_run(file: Path) -> None:
+    """Check a TREC run likewise; whyrank's own is recognized by the run name at the end of its lines."""
+    check(file, lambda: " whyrank-" in _beginning(file).partition("\n")[0], "a run that whyrank wrote")
+
+
+def check_export(file: Path, scope: str | None) -> None:
+    """Check an export likewise; it may replace one of the same scope, or any if it is of all scopes."""
+    if file.exists() and not file.is_file():
+        return  # reported by the export itself
+    check(file, lambda: _is_export_of(scope, file), f"an export of {scope}" if scope else "an export")
+
+
+def _is_export_of(scope: str | None, file: Path) -> bool:
+    """Return whether a file exports a scope, by its first and last line: exports are ordered by scope."""
+    with file.open("rb") as lines:
+        first = last = lines.readline()
+        lines.seek(-min(file.stat().st_size, _TAIL), os.SEEK_END)
+        for line in lines:
+            last = line if line.strip() else last
+    scopes = [_scope_of(first), _scope_of(last) if len(last) < _TAIL else scope]
+    return None not in scopes[: 1 if scope is None else 2] and (scope is None or scopes == [scope, scope])
+
+
+def _scope_of(line: bytes) -> object:
+    """Return the scope of the memory or pin in a line of an export."""
+    try:
+        record = json.loads(line.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return record.get("scope") if isinstance(record, dict) and ("history" in record or "pin" in record) else None
+
+
+def tell_written(files: Iterable[Path | str]) -> None:
+    """Print the written files to standard error, so that a pipe gets the answer alone."""
+    for file in files:
+        output.complain(f"written: {file}")
+
+
+def begins_with(file: Path, beginning: str) -> bool:
+    """Return whether a file begins with a text."""
+    return _beginning(file).startswith(beginning)
+
+
+def _beginning(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return lines.read(_LOOKED_AT)
+
+
+def _data(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return None
+
+
+_SHOWN = 20  # of each kind; --json has all, and left-out lines stay recorded
+_SHOWN_CHARACTERS = 160
+
+
+def ingest_files(asked: argparse.Namespace) -> int:
+    """Extract facts from files, print the plan, or list lines left out before."""
+    if asked.left_out:
+        return _show_left_out(asked)
+    _check(asked)
+    # A run that stores nothing must not create a store.
+    asked.dry_run = asked.dry_run or asked.plan
+    with writable(asked) as engine, output.progress("ingest-files", quiet=asked.json) as tick:
+        report = engine.ingest_files(
+            asked.paths,
+            scope=asked.scope,
+            dry_run=asked.dry_run and not asked.plan,
+            plan=asked.plan,
+            base=settings_of(asked).notes,
+            progress=tick,
+        )
+    if asked.json:
+        output.say_json(extraction(report))
+    else:
+        _say(report)
+    if report.stopped:
+        return failure_of(ProviderError(report.stopped)).exit_status
+    return PARTLY_READ.exit_status if report.unread or report.failed else OK
+
+
+def _check(asked: argparse.Namespace) -> None:
+    """Refuse invalid arguments before a store is created."""
+    config = settings_of(asked)
+    scope_of(asked.scope)
+    parsed(config["ingest.paths"] if asked.paths is None else asked.paths)
+    check_workspace(config.workspace)
+    if not asked.plan:
+        served_llm(config)
+
+
+def _show_left_out(asked: argparse.Namespace) -> int:
+    with open_existing(asked) as engine:
+        records = engine.left_out(scope=asked.scope)
+    if asked.json:
+        output.say_json(left_out(records))
+        return OK
+    _say_records(records)
+    return OK
+
+
+def _say_records(records: Sequence[PartRecord]) -> None:
+    if not records:
+        output.say("nothing was left out")
+    for record in records:
+        how = f"failed: {record.reason}" if record.outcome == "failed" else "done"
+        output.say(on_one_line(f"{record.path}:{record.start_line}-{record.end_line}  {how} ({record.model})"))
+        for line, reason in record.left_out:
+            output.say(f"  {line}\n    {reason}")
+        if record.more_left_out:
+            output.say(f"  … {counted(record.more_left_out, 'line')} more, not kept")
+
+
+def _say(report: Extraction) -> None:
+    output.say(f"files: {report.files}; chunks: {report.chunks}, {report.done_before} of them done before")
+    if not report.files:
+        output.complain("no file matches; --paths names others, --workspace another folder")
+    if report.plan:
+        output.say(f"would ask about {counted(report.waiting, 'chunk')}, some {report.estimated_tokens:,} tokens")
+    elif report.waiting:
+        _say_asked(report)
+    _say_facts(report)
+    _say_trouble(report)
+
+
+def _say_asked(report: Extraction) -> None:
+    tokens = report.tokens
+    about = "about " if tokens.is_estimate else ""
+    output.say(
+        f"asked {report.model} about {report.asked} of {counted(report.waiting, 'chunk')} "
+        f"in {counted(report.calls, 'call')}: "
+        f"{about}{tokens.prompt:,} tokens sent, {about}{tokens.completion:,} received"
+    )
+    would = "would be " if report.dry_run else ""
+    known = f"{len(report.known)} known already, {counted(report.refused_lines, 'line')} refused"
+    output.say(f"facts: {len(report.stored)} {would}stored, {known}")
+
+
+def _say_facts(report: Extraction) -> None:
+    for learned in report.stored:
+        output.say(f"  {output.place(learned.memory)}  {learned.memory.text}")
+    if report.renewed:
+        output.say(f"kept alive: {counted(report.renewed, 'fact')} whose text still stands")
+    if report.fading:
+        fading = counted(len(report.fading), "fact")
+        output.say(f"fading: {fading} whose text is gone; `whyrank forget ID` removes one at once")
+        for memory in report.fading[:_SHOWN]:
+            output.say(f"  {memory.id}  {output.place(memory)}  {memory.text}")
+
+
+def _say_trouble(report: Extraction) -> None:
+    _complain_of("known already", report.known)
+    _complain_of("refused", report.refused)
+    if not report.dry_run and (report.known or report.refused):
+        output.complain("`whyrank ingest-files --left-out` prints all of these")
+    for path, start, end, reason in report.failed[:_SHOWN]:
+        output.complain(f"failed {path}:{start}-{end}: {reason}")
+    for path, reason, failed in report.skipped:
+        output.complain(f"{'could not read' if failed else 'skipped'} {path}: {reason}")
+    for path, remark in report.remarks:
+        output.complain(f"{path}: {remark}")
+    if report.stopped:
+        output.complain(f"stopped: {report.stopped}")
+    if report.left and not report.plan and not report.dry_run:
+        output.complain(f"{counted(report.left, 'chunk is', 'chunks are')} left; the same command goes on from there")
+
+
+def _complain_of(what: str, lines: Sequence[Unused]) -> None:
+    for path, start, end, line, reason in lines[:_SHOWN]:
+        output.complain(f"{what} {path}:{start}-{end}: {line[:_SHOWN_CHARACTERS]}: {reason[:_SHOWN_CHARACTERS]}")
+    if len(lines) > _SHOWN:
+        output.complain(f"{what}: {counted(len(lines) - _SHOWN, 'line')} more")
+
+
+_EARLIER = "read by an earlier whyrank"
+
+
+def doctor(asked: argparse.Namespace) -> int:
+    """Check the file, the words and the vectors of a store; with `--repair`, repair them."""
+    place = settings_of(asked).store
+    if not os.path.lexists(place):
+        raise StoreError(f"there is no store at {place}", "`whyrank ingest PATH` makes one; --store names another")
+    if not place.is_file():
+        open_or_make(asked).close()  # opening it reports what it is instead
+    if asked.give_up:
+        return _give_up(asked)
+    with output.progress("repairing" if asked.repair else "looking", quiet=asked.json) as tick:
+        found = looked_after(
+            asked.store,
+            workspace=asked.workspace,
+            repair=asked.repair,
+            deep=asked.deep,
+            progress=tick,
+            embedding=asked.embedding,
+        )
+    (_say_json if asked.json else _say_checkup)(asked, found)
+    if not found.is_sound:
+        return failure_of(StoreDamaged("")).exit_status
+    return OK if found.is_whole else WAITING.exit_status
+
+
+def _give_up(asked: argparse.Namespace) -> int:
+    """Delete the damaged memories that were set aside, and print their ids for the last time."""
+    with open_or_make(asked) as engine:
+        gone = engine.give_up_damaged()
+    if asked.json:
+        output.say_json({"given_up": list(gone)})
+    else:
+        output.say(f"gave up {counted(len(gone), 'damaged memory', 'damaged memories')}")
+        for identity in gone:
+            output.say(f"  {identity}")
+    return OK
+
+
+def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
+    damage = [{**finding._asdict(), "names": list(finding.names)} for finding in found.findings]
+    told: dict[str, Any] = {
+        "file": {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
+        "free_bytes": found.free_bytes,
+        "words": None,
+        "vectors": None,
+        "compared": None if found.compared is None else found.compared._asdict(),
+        "notices": [],
+        "format": serialize.FORMAT,
+    }
+    if found.looked_inside:
+        with open_or_make(asked) as engine:
+            behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
+        told["words"] = {"reader": READER_VERSION, "old": found.old_words, "read_anew": found.read_anew}
+        told["vectors"] = {
+            **serialize.backlog(behind),
+            "earlier": found.has_earlier_vectors,
+            "embedded": found.embedded,
+        }
+        told["notices"] = serialize.notices(notices)
+    output.say_json(told)
+
+
+def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
+    _say_file([finding for finding in found.findings if finding.code != "disk"], found.kept)
+    _say_disk(found)
+    if found.compared is not None:
+        done = found.compared
+        output.say(
+            f"compared anew in {done.seconds:.1f} s: {counted(done.memories, 'memory', 'memories')}, "
+            f"{counted(done.words, 'word')}, {counted(done.segments, 'segment')}, {counted(done.vectors, 'vector')}"
+        )
+    if not found.looked_inside:
+        return
+    with open_or_make(asked) as engine:
+        behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
+    if asked.repair:
+        read = counted(found.read_anew, "memory was", "memories were")
+        output.say(f"{read} read anew, {counted(found.embedded, 'text was', 'texts were')} embedded")
+    old = found.old_words
+    output.say("words: in order" if not old else f"words: {counted(old, 'memory was', 'memories were')} {_EARLIER}")
+    if found.has_earlier_vectors:
+        output.say("vectors: as an earlier whyrank made them; they go on answering")
+    elif not behind.waiting:
+        output.say("vectors: in order")
+    output.show_backlog(behind)
+    output.show_notices(notices)
+
+
+def _say_disk(found: Checkup) -> None:
+    """Print low disk space of the store, with a hint; `status` prints the amount."""
+    for finding in found.findings:
+        if finding.code == "disk":
+            output.say(on_one_line(f"disk: {finding.message} ({finding.hint})"))
+
+
+def _say_file(findings: Sequence[Finding], kept: str) -> None:
+    """Print the damage of the file, one finding per line, with a hint."""
+    if not findings:
+        output.say("file: in order")
+        return
+    left = [finding for finding in findings if not finding.mended]
+    output.say("file: damaged" if left else "file: mended")
+    for finding in findings:
+        what_next = "mended" if finding.mended else finding.hint
+        output.say(on_one_line(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else "")))
+    if kept:
+        output.say(f"the store as it was is kept as {kept}; delete it when nothing is missing")
+
+
+_YES = "yes"
+_LINES_SHOWN = 20
+
+
+def backup(asked: argparse.Namespace) -> int:
+    """Copy the store into one verified file."""
+    with open_existing(asked) as engine, output.progress("backup", quiet=asked.json) as tick:
+        made = engine.backup(asked.file, progress=tick)
+    if asked.json:
+        data = {**made._asdict(), "created": serialize.moment(made.created)}
+        output.say_json({**data})
+    else:
+        output.say(f"{_memories(made.memories)} written to {asked.file} ({made.bytes:,} bytes, verified)")
+    return OK
+
+
+def restore(asked: argparse.Namespace) -> int:
+    """Replace the content of the store by that of a backup."""
+    store = settings_of(asked).store
+    if not asked.yes:
+        check_backup(asked.file, store)
+        _confirm_restoring(asked, str(store), count_memories(store))
+    with output.progress("restore", quiet=asked.json) as tick:
+        done = restored_into(asked.file, asked.store, workspace=asked.workspace, keep=not asked.no_keep, progress=tick)
+    if asked.json:
+        data = {"restored": done.memories, "file": asked.file, "created": serialize.moment(done.created)}
+        output.say_json({**data, "schema": done.schema, "kept": done.kept or None})
+        return OK
+    since = f" of {serialize.moment(done.created)}" if done.created else ""
+    output.say(f"{_memories(done.memories)} restored from {asked.file}{since}")
+    if done.kept:
+        output.say(f"the store as it was is kept as {done.kept}; delete it when nothing is missing")
+    return OK
+
+
+def _confirm_restoring(asked: argparse.Namespace, store: str, held: int | None) -> None:
+    if held == 0:
+        return
+    what = f"this replaces {'everything' if held is None else _memories(held)} in {store}"
+    prompt = f"{what[0].upper()}{what[1:]}. Type {_YES} to go on:"
+    confirm(asked, what, prompt, _YES, ConfigError(f"that was not {_YES}", "nothing was changed"))
+
+
+def confirm(asked: argparse.Namespace, what: str, prompt: str, answer: str, refusal: ConfigError) -> None:
+    """Ask for confirmation before memories are lost; without a terminal, require --yes."""
+    if asked.json or not sys.stdin.isatty():
+        raise ConfigError(what, "say --yes if that is meant")
+    output.complain(prompt)
+    if sys.stdin.readline().strip() != answer:
+        raise refusal
+
+
+def import_memories(asked: argparse.Namespace) -> int:
+    """Import the memories of a file."""
+    with writable(asked) as engine, output.progress("import", quiet=asked.json) as tick:
+        done = engine.import_from(asked.format, asked.path, dry_run=asked.dry_run, progress=tick)
+    if asked.json:
+        data = {"new": done.new, "unchanged": done.unchanged, "pins": done.pins}
+        lists = {name: [one._asdict() for one in getattr(done, name)] for name in ("skipped", "bad")}
+        output.say_json({**data, **lists, "dry_run": done.dry_run})
+    else:
+        would = "would be " if done.dry_run else ""
+        output.say(f"{_memories(done.new)} {would}imported, {done.unchanged:,} unchanged")
+        if done.pins:
+            output.say(f"{counted(done.pins, 'pin')} {would}imported")
+        for what, lines in (("skipped", done.skipped), ("could not read", done.bad)):
+            _complain(what, lines)
+    return PARTLY_READ.exit_status if done.bad else OK
+
+
+def _complain(what: str, lines: Sequence[SkippedRecord]) -> None:
+    """Print the first skipped or unreadable lines with their reason, and count the others."""
+    for line, identity, reason in lines[:_LINES_SHOWN]:
+        output.complain(f"{what} line {line:,}{f' ({identity})' if identity else ''}: {reason}")
+    if len(lines) > _LINES_SHOWN:
+        output.complain(f"{what} {len(lines) - _LINES_SHOWN:,} more lines (--json names all of them)")
+
+
+def _memories(count: int) -> str:
+    return counted(count, "memory", "memories")
+
+
+STANDARD_INPUT = "-"
+_NOTHING = "none"
+_MOST_BYTES = 4 * MAX_FACT_CHARACTERS  # of one fact in UTF-8
+_BYTES_FROM = 0xDC00  # first surrogate of undecodable bytes (PEP 383)
+_TOLD = {
+    "known": "it was stored already",
+    "merged": "the new fact was merged into this one, which says almost the same",
+    "replacing": "it was stored already, and replaces the other now",
+    "revived": "it lives again",
+}
+
+
+class RefusedFact(NamedTuple):
+    """A line that could not be stored, and why."""
+
+    line: int
+    reason: str
+
+
+def add(asked: argparse.Namespace) -> int:
+    """Store facts, each durable once its id is printed; a line that fails does not stop the others."""
+    from_input = asked.text == [STANDARD_INPUT]
+    if from_input and (asked.supersedes or asked.name or asked.key):
+        raise ConfigError("one name, key and replaced memory belong to one fact", "give the fact as an argument")
+    fields = _fields(asked)
+    refused: list[RefusedFact] = []
+    stored: list[Added] = []
+    with open_or_make(asked) as engine:
+        one = (_added(engine, asked, text, fields) for text in [" ".join(asked.text)])
+        for done in _from_lines(engine, asked, fields, refused) if from_input else one:
+            stored.append(done)
+            if not asked.json:
+                _say_added(done)
+        waiting = engine.waiting_notices()
+    if not stored and not refused:
+        waiting = (Notice("nothing-given", "standard input holds no line, so nothing was stored"), *waiting)
+    for line, reason in refused:
+        output.complain(f"line {line} was not stored: {reason}")
+    if asked.json:
+        data = {"memories": [serialize.added(done) for done in stored], "refused": [one._asdict() for one in refused]}
+        output.say_json({**data, "notices": serialize.notices(waiting)})
+    output.show_notices(() if asked.json else waiting)
+    return PARTLY_READ.exit_status if refused else OK
+
+
+def update(asked: argparse.Namespace) -> int:
+    """Change a fact."""
+    text = asked.text
+    if text == STANDARD_INPUT:
+        given = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        if len(given) > _MOST_BYTES:
+            told = f"standard input holds more than {MAX_FACT_CHARACTERS:,} characters"
+            raise ConfigError(told, "write it into a file and ingest that; nothing was changed")
+        text = given.decode("utf-8", errors="surrogateescape")
+        if (wrong := _undecoded(text)) is not None:
+            raise ConfigError(f"standard input cannot be read: {wrong}", "nothing was changed")
+    with open_existing(asked) as engine:
+        fields = {"text": text, "supersedes": _replaced(asked.supersedes), **_fields(asked)}
+        with suggesting(engine, asked, asked.id, asked.supersedes):
+            done = engine.revise(asked.id, scope=asked.scope, **fields)
+        memory = done.memory
+        if asked.json:
+            history = engine.history(memory.id, scope=asked.scope)
+            output.say_json(serialize.changed(done, history, engine.replaced(memory.id, scope=asked.scope)))
+        else:
+            output.say(f"{memory.id}  {memory.text}")
+            output.show_notices(done.notices)
+    return OK
+
+
+def _say_added(done: Added) -> None:
+    identity = done.memory.id
+    output.say(f"{identity}  {done.memory.text}")
+    if done.outcome in _TOLD:
+        output.complain(f"{identity}: {_TOLD[done.outcome]}")
+    for near in done.near if done.outcome != "merged" else ():
+        same = f"{near.memory.id} says almost the same ({near.cosine:.2f}): {near.memory.text}"
+        output.complain(f"{identity}: {same}")
+    output.show_notices(done.notices)
+
+
+def _from_lines(
+    engine: Engine, asked: argparse.Namespace, fields: dict[str, Any], refused: list[RefusedFact]
+) -> Iterator[Added]:
+    # Bytes that are not UTF-8 refuse their line, not all lines.
+    for number, line in enumerate(_lines(), 1):
+        if len(line) > _MOST_BYTES:
+            refused.append(RefusedFact(number, f"it has more than {MAX_FACT_CHARACTERS:,} characters, and is no fact"))
+            continue
+        text = line.decode("utf-8", errors="surrogateescape").strip()
+        if not text:
+            continue
+        if (wrong := _undecoded(text)) is not None:
+            refused.append(RefusedFact(number, wrong))
+            continue
+        try:
+            yield _added(engine, asked, text, fields)
+        except ConfigError as error:
+            refused.append(RefusedFact(number, error.message))
+
+
+def _lines() -> Iterator[bytes]:
+    """Yield the lines of standard input; a long one is truncated, which bounds memory use."""
+    while line := sys.stdin.buffer.readline(_MOST_BYTES + 1):
+        yield line
+        while len(line) > _MOST_BYTES and not line.endswith(b"\n"):
+            line = sys.stdin.buffer.readline(_MOST_BYTES + 1)
+
+
+def _undecoded(text: str) -> str | None:
+    """Return an error about a byte that is not UTF-8, or None; such bytes are surrogates in the text."""
+    byte = next((ord(letter) - _BYTES_FROM for letter in text if "\udc80" <= letter <= "\udcff"), None)
+    return None if byte is None else f"it is no UTF-8 (byte 0x{byte:02x}); convert it, for instance with iconv"
+
+
+def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:
+    return engine.remember(text, scope=asked.scope, supersedes=asked.supersedes, key=asked.key, **fields)
+
+
+def _replaced(named: str | None) -> str | None:
+    """Return the id of the replaced fact, UNSAID if not given; `none` clears it."""
+    unsaid: str = UNSAID
+    return unsaid if named is None else None if named == _NOTHING else named
+
+
+def _fields(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the given fields; `none` clears one."""
+    given = {
+        **serialize.fields(asked, "name category"), "tags": asked.tag, "entities": asked.entity,
+        **serialize.fields(asked, "importance decay date valid_from valid_until expires trust"),
+    }  # fmt: skip
+    named: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    read = {key: None if value in (_NOTHING, [_NOTHING]) else value for key, value in named.items()}
+    importance = read.get("importance")
+    if importance is not None and importance.isdecimal():
+        read["importance"] = int(importance[:3])
+    return read
+
+
+_PRUNED_SHOWN = 20
+_MICROSECONDS = re.compile(r"(?<=:\d\d)\.\d{6}Z$")
+_APART = ("text", "format", "history", "replaced", "notices", "superseded_by", "superseded_at")
+
+
+def show(asked: argparse.Namespace) -> int:
+    """Print one memory with its history."""
+    with open_existing(asked) as engine:
+        wanted = name_of(engine, asked.id, asked.scope)
+        with suggesting(engine, asked, wanted):
+            memory = engine.get(wanted, scope=asked.scope)
+        history = engine.history(memory.id, scope=asked.scope)
+        altered = engine.text_notices([memory], scope=asked.scope)
+        data = serialize.shown(memory, history, engine.replaced(memory.id, scope=asked.scope), altered)
+    notices = (*altered, *lost_past(history))
+    if asked.json:
+        output.say_json(data)
+        return OK
+    for key, value in data.items():
+        if value not in (None, "", [], {}, 0) and key not in _APART:
+            output.say(f"{key}: {on_one_line(', '.join(value) if isinstance(value, list) else str(value))}")
+    _say_past(memory, data)
+    output.say()
+    output.say(memory.text)
+    output.show_notices(notices)
+    return OK
+
+
+def _say_past(memory: Memory, data: dict[str, Any]) -> None:
+    if memory.superseded_by:
+        output.say(f"replaced by: {memory.superseded_by} on {(data['superseded_at'] or '')[:10]}")
+    for one in data["replaced"]:
+        output.say(f"replaced: {one['id']}  {_line(one['text'])}")
+    for change in data["history"]:
+        was = "; ".join(f"{name}: {_plainly(value)}" for name, value in change["was"].items())
+        until = str(change["changed"])[:19] if change["changed"] else "a time that was damaged"
+        output.say(f"until {until}: {was or 'damaged'}")
+
+
+def _plainly(value: Any) -> str:
+    """Format an old value of a field; timestamps to the second."""
+    if value in (None, "", []):
+        return "none"
+    return ", ".join(value) if isinstance(value, list) else _MICROSECONDS.sub("Z", _line(str(value)))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def recalled(asked: argparse.Namespace) -> int:
+    """Count a recall for each memory."""
+    with open_existing(asked) as engine:
+        ids = [name_of(engine, typed, asked.scope) for typed in asked.id]
+        with suggesting(engine, asked, *ids):
+            count = engine.recalled(*ids, scope=asked.scope)
+    if asked.json:
+        output.say_json({"recalled": list(dict.fromkeys(asked.id))})
+    else:
+        output.say(f"{_memories(count)} of use")
+    return OK
+
+
+def forget(asked: argparse.Namespace) -> int:
+    """Remove memories by exact id, or a whole scope; if one id does not exist, none is removed."""
+    if bool(asked.id) == bool(asked.whole_scope):
+        raise ConfigError("say what to forget", "give ids, or --whole-scope with one scope")
+    ids = list(dict.fromkeys(asked.id))
+    with open_existing(asked) as engine:
+        if asked.whole_scope:
+            if not asked.yes:
+                _confirm_forgetting(asked)
+            done = engine.forget_scope(asked.whole_scope, purge=asked.purge)
+        else:
+            ids = [name_of(engine, typed, asked.scope) for typed in ids]
+            with suggesting(engine, asked, *ids):
+                done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
+    if asked.json:
+        output.say_json(serialize.forgotten(ids, asked.whole_scope, done))
+    elif asked.whole_scope:
+        output.say(f"forgot {_memories(done.memories)} of {asked.whole_scope}")
+    else:
+        output.say("\n".join(f"forgot {identity}" for identity in ids))
+    for remains in done.remains if not asked.json else ():
+        output.complain(f"mind: {remains}")
+    return OK
+
+
+def _confirm_forgetting(asked: argparse.Namespace) -> None:
+    scope = asked.whole_scope
+    prompt = f"This removes all there is of {scope}. Type its name again to go on:"
+    refusal = ConfigError("the names differ", "nothing was removed")
+    confirm(asked, f"this removes all there is of {scope}", prompt, scope, refusal)
+
+
+def prune(asked: argparse.Namespace) -> int:
+    """Remove expired memories."""
+    with open_existing(asked) as engine, output.progress("prune", quiet=asked.json or asked.dry_run) as tick:
+        gone = engine.prune(scope=asked.scope, every_scope=asked.every_scope, dry_run=asked.dry_run, progress=tick)
+    if asked.json:
+        ids = [memory.id for memory in gone]
+        output.say_json({"pruned": ids, "dry_run": asked.dry_run})
+        return OK
+    output.say(f"{_memories(len(gone))} {'would be ' if asked.dry_run else ''}pruned")
+    _say_some(gone if asked.dry_run else [])
+    return OK
+
+
+def _say_some(memories: Sequence[Memory]) -> None:
+    for memory in memories[:_PRUNED_SHOWN]:
+        output.say(f"  {memory.id}  {(serialize.moment(memory.expires) or '')[:10]}  {output.heading(memory)}")
+    if len(memories) > _PRUNED_SHOWN:
+        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (`whyrank list --expired` lists what is past)")
+
+
+def export(asked: argparse.Namespace) -> int:
+    """Write all memories of one scope, or of all, as JSON lines."""
+    if asked.every_scope and asked.scope:
+        raise ConfigError("--scope and --every-scope are given", "give one of them")
+    scope = asked.scope or str(GLOBAL)
+    if asked.out:
+        check_export(Path(asked.out), None if asked.every_scope else str(scope_of(scope)))
+    quiet = asked.json or (asked.out is None and sys.stdout.isatty())
+    with open_existing(asked) as engine, output.progress("export", quiet=quiet) as tick:
+        notices: list[Notice] = []
+        whose = {"scope": scope, "every_scope": asked.every_scope}
+        count = engine.export(asked.out or sys.stdout, **whose, progress=tick, notices=notices)
+    if asked.json and asked.out:
+        told = {"exported": count, "scope": None if asked.every_scope else scope, "file": asked.out}
+        output.say_json({**told, "notices": serialize.notices(notices)})
+        return OK
+    if asked.out:
+        output.say(f"{_memories(count)} of {'every scope' if asked.every_scope else scope} written to {asked.out}")
+    output.show_notices(tuple(notices))
+    return OK
