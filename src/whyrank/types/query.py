@@ -221,10 +221,6 @@ class Where:
             return "outside the caller's scope"
         return self.untimely(memory) or self.replaced(memory) or self._filtered(memory)
 
-    def is_open_to(self, memory: Memory) -> bool:
-        """Return whether a memory is visible to the caller, valid at the moment, and not replaced."""
-        return memory.scope in self.scopes and not self.untimely(memory) and not self.replaced(memory)
-
     @property
     def moment(self) -> float:
         """Return the time the answer is about: now, or `as_of`."""

@@ -147,6 +147,23 @@ class Candidates(Mapping[MemoryId, Held]):
         held = [*memories.values()]
         return cls([*memories], [one.origin for one in held], [one.content_key for one in held], held.__getitem__)
 
+    @classmethod
+    def unread(
+        cls,
+        ids: Sequence[MemoryId],
+        scopes: Sequence[Scope],
+        origins: Sequence[object],
+        content_keys: Sequence[ContentKey],
+        read: Callable[[MemoryId], Memory | None],
+    ) -> Candidates:
+        """Return candidates of a store, whose memories are read late."""
+        return cls(
+            ids,
+            origins,
+            content_keys,
+            lambda place: Stored(ids[place], scopes[place], origins[place], content_keys[place], read),
+        )
+
     @property
     def places(self) -> Mapping[MemoryId, int]:
         """Return the place of each candidate in the columns."""

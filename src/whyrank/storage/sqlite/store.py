@@ -19,7 +19,7 @@ from ...errors import StoreError, StoreFull
 from ...protocols import Fetched
 from ...types.columns import Listed, MemoryId, with_gaps
 from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from ...types.results import Candidates, Stored
+from ...types.results import Candidates
 from ..bm25 import best, spread
 from . import analyzer_versions, pending
 from . import purge as purge_module
@@ -288,10 +288,7 @@ class SqliteStore(MemoryListing):
         ids, rows, owners, origins = places
         content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(ids, rows, strict=True)]
 
-        def make(place: int) -> Stored:
-            return Stored(ids[place], visible[owners[place]], origins[place], content_keys[place], read)
-
-        return Candidates(ids, origins, content_keys, make)
+        return Candidates.unread(ids, [visible[owner] for owner in owners], origins, content_keys, read)
 
     def _restored(self, view: View) -> str | None:
         """Return the generation of the last restore: earlier row numbers belong to other memories."""
