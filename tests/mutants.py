@@ -335,17 +335,10 @@ MUTANTS = (
     ),
     Mutant(
         "unstable tie",
-        "ranking/fusion.py",
-        "key=lambda place: (-scores[place], keys.get(place, ()))",
-        "key=lambda place: -scores[place]",
-        LAWS,
-    ),
-    Mutant(
-        "unstable tie after a stage",
         "ranking/ranking.py",
-        "key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key)",
-        "key=lambda hit: (-hit.tier, -hit.score)",
-        "tests/unit/ranking",
+        "order.sort(key=lambda number: (-keys[number][0], -keys[number][1], content_keys[places[number]]))",
+        "pass",
+        LAWS,
     ),
     Mutant(
         "lost candidate",
@@ -357,8 +350,8 @@ MUTANTS = (
     Mutant(
         "dropped hit forgotten",
         "ranking/ranking.py",
-        'gone.append(hit.after(Step(stage, "drop", why=why)))',
-        "pass",
+        "hits=kept, dropped=before.joined(dropped))",
+        "hits=kept)",
         LAWS,
     ),
     Mutant(
@@ -511,8 +504,8 @@ MUTANTS = (
     Mutant(
         "diversity that looks at the page",
         "ranking/diversity.py",
-        "hits, ids = ranking.hits, ids_of(ranking.hits)",
-        "hits, ids = (page := ranking.hits[: context.query.limit]), ids_of(page)",
+        "missing = {*range(len(hits))} if wanted is None",
+        "missing = {*range(min(len(hits), context.query.limit))} if wanted is None",
         f"{LAWS} tests/regressions/test_17_limit_changes_the_first.py",
     ),
     Mutant(
@@ -812,7 +805,7 @@ MUTANTS = (
     Mutant(
         "a text that is shown whatever its hash",
         "storage/sqlite/rows.py",
-        "        return bool(content_hash(embedded_text(self.read())) != embedded)",
+        "        return bool(content_hash(embedded_text(self.memory)) != embedded)",
         "        return False",
         DAMAGE,
     ),

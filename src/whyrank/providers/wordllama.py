@@ -194,8 +194,8 @@ def write_means(table: NDArray[np.float32], rows: list[list[int]], means: NDArra
 
 
 def _apart(means: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Subtract the common direction row by row, so that no row depends on others in its last bit."""
-    apart: NDArray[np.float32] = means - np.vecdot(means, common)[:, np.newaxis] * common
+    """Subtract the common direction row by row; BLAS would add up in an order that the environment chooses."""
+    apart: NDArray[np.float32] = means - (means * common).sum(axis=1)[:, np.newaxis] * common
     return apart
 
 

@@ -214,8 +214,10 @@ class Hits(Sequence[Hit]):
         """Return hits as columns."""
         if isinstance(hits, cls):
             return hits
+        held = [hit.held for hit in hits]
+        ids, origins, keys = [one.id for one in held], [one.origin for one in held], [one.content_key for one in held]
         return cls(
-            Candidates.of({hit.id: hit.held for hit in hits}),
+            Candidates(ids, origins, keys, held.__getitem__),  # no mapping: damaged rows may share an id
             range(len(hits)),
             [hit.tier for hit in hits],
             [hit.score for hit in hits],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ def test_no_stage_of_any_recipe_reaches_the_store(engine: whyrank.Engine) -> Non
                 reached.append((above.f_code.co_qualname, frame.f_code.co_qualname))
             above = above.f_back
 
+    gc.collect()
+    gc.disable()  # a collection would close the stores of earlier tests, wherever it happens
     for recipe in RECIPES:
         sys.setprofile(watch)
         try:
@@ -56,6 +59,7 @@ def test_no_stage_of_any_recipe_reaches_the_store(engine: whyrank.Engine) -> Non
         finally:
             sys.setprofile(None)
         assert results.recipe == recipe
+    gc.enable()
     assert ranked > 100
     assert reached == []
 
