@@ -145,9 +145,9 @@ MUTANTS = (
     ),
     Mutant(
         "a made-up answer as evidence",
-        "search/retrieval.py",
-        "None if replaces_the_question(probes) else vector",
-        "vector",
+        "storage/retrieval.py",
+        "if any(probe.label == _HYDE for probe in request.probes):",
+        "if not request:",
         "tests/unit/search/test_expansion.py",
     ),
     Mutant(
@@ -426,7 +426,7 @@ MUTANTS = (
     ),
     Mutant(
         "a filter makes an entity unknown",
-        "search/query_resolution.py",
+        "storage/query_resolution.py",
         "where = Where(query.where.scopes, include_superseded=True, now=query.where.now)",
         "where = query.where",
         "tests/unit/search/test_mentions.py",
@@ -447,9 +447,9 @@ MUTANTS = (
     ),
     Mutant(
         "pool follows the limit",
-        "search/retrieval.py",
-        "store.nearest(vector, space, where, plan.pool)",
-        "store.nearest(vector, space, where, query.limit)",
+        "storage/retrieval.py",
+        "store.nearest(vector, space, where, pool)",
+        "store.nearest(vector, space, where, resolution.query.limit)",
         "tests/regressions",
     ),
     Mutant(
@@ -510,7 +510,7 @@ MUTANTS = (
     ),
     Mutant(
         "a code that anybody covers",
-        "search/query_resolution.py",
+        "storage/query_resolution.py",
         "1.0 if key in holders else",
         "1.0 if covered else",
         "tests/unit/search/test_codes.py",
@@ -832,7 +832,7 @@ MUTANTS = (
     ),
     Mutant(
         "runs are begun after the deadline",
-        "search/retrieval.py",
+        "storage/retrieval.py",
         "if not deadline.has_passed:",
         "if True:",
         "tests/unit/search/test_deadline.py",

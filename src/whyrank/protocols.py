@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .types.memory import USUAL_IMPORTANCE, Former, Memory, Order, Scope
-from .types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
+from .types.expressions import All, Either, Holds
+from .types.memory import USUAL_IMPORTANCE, Former, Memory, Notice, Order, Scope
+from .types.query import ONCE, Analysis, Join, Plan, Query, Repeats, Run, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .types.columns import MemoryId
-    from .types.results import Candidates
+    from .types.expressions import Expression
+    from .types.results import Candidates, Context
     from .types.trail import NameProbe
 
     Vector = NDArray[np.float32]
@@ -25,6 +28,7 @@ else:
 
 
 LACKING = "vectors-missing"  # the notice of an answer where memories have no vector yet
+ADDED_LACKING = "added-vectors-missing"  # the same of the additional model
 ALTERED = "damaged-text"  # the notice of an answer that shows a text which is not the one that was stored
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 SortingKey = tuple[object, ...]  # position of a memory in a list of some order; later ones have a greater key
@@ -187,41 +191,239 @@ class Fetched(NamedTuple):
     altered: frozenset[MemoryId] = frozenset()
 
 
-class Store(Protocol):
-    """Storage of memories; every run filters by `where` before it cuts."""
+FEW_HOLDERS = 3  # so many may hold a code in any store, …
+SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
+LEAST_SHARE = 0.5  # of a query that a code must be, so that the memories that hold it rank above all others
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
+
+def is_rare(holders: int, total: int) -> bool:
+    """Return whether so few memories hold a code that they must be meant."""
+    return 0 < holders <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * total)
+
+
+class HeldCode(NamedTuple):
+    """Code of a query: its text, its term, its share of the query, and the memories that hold it."""
+
+    text: str
+    term: str
+    share: float
+    alone: float  # the same, counted as one thing without its parts
+    frequency: int  # of the term
+    holders: tuple[MemoryId, ...]  # if they are few
+    is_missing: bool  # no visible memory holds it, nor all of its parts
+    total: int
 
     @property
-    def is_current(self) -> bool:
-        """Return whether the opened file is still the one under its name; if not, every call is refused."""
+    def is_rare(self) -> bool:
+        """Return whether so few memories hold the code that they must be meant."""
+        return is_rare(max(self.frequency, len(self.holders)), self.total)
 
-    def aborting(self, moment: float) -> AbstractContextManager[None]:
-        """Abort this thread's reads in the block with StoreTimeout once `time.monotonic()` passes a moment."""
+    @property
+    def is_meant(self) -> bool:
+        """Return whether the query is about the code, so that the memories that hold it are the answer."""
+        return 0 < len(self.holders) <= FEW_HOLDERS and self.share >= LEAST_SHARE
 
-    def take_in(self, arrival: Arrival) -> bool:
-        """Store one new fact; return only when it is durable, and every later read finds it.
 
-        Return False, and store nothing, where `write` must decide: the id, the text in its scope or the key is known,
-        something claims to have replaced it, its vector does not fit the space or is the first there, the space has
-        failures, or the note has another text.
-        """
+class Question(NamedTuple):
+    """A query and its analysis; in the advanced syntax with the expression that memories must satisfy."""
 
-    def write(self, changes: Changes) -> None:
-        """Apply changes in one transaction; return only when they are durable."""
+    query: Query
+    analysis: Analysis
+    expression: Expression | None = None
 
-    def settle(self, scopes: Iterable[Scope]) -> None:
-        """Run maintenance after many writes to these scopes, so that searches need not do it."""
 
-    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
-        """Return those of these memories that are visible to the scopes."""
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A question in the terms of the index, and what a search needs to know of the store before it embeds.
 
-    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
-        """Return the same as `get`, as far as the memories can be read, and which of them are damaged."""
+    `further` are the other wordings, in the order they were given; `dimensions` are those of the spaces asked for, and
+    `languages` counts the visible memories by language where there are two of them; `readers` counts them by
+    the version of their analyzer; `notes` are the texts that were asked for.
+    """
+
+    query: Query
+    analysis: Analysis
+    statistics: Statistics
+    codes: tuple[HeldCode, ...] = ()
+    is_respelled: bool = False
+    further: tuple[Analysis, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    dimensions: Mapping[str, int | None] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    readers: Mapping[int, int] = field(default_factory=dict)
+    notes: Mapping[str, str | None] = field(default_factory=dict)
+
+    def note(self, name: str) -> str | None:
+        """Return the text of a note that was asked for."""
+        return self.notes.get(name)
+
+
+class Probe(NamedTuple):
+    """One text searched beside the query, or in its place, and the kinds of runs that search it."""
+
+    label: str
+    text: str
+    families: tuple[str, ...]
+    analysis: Analysis
+    vector: Vector | None
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Name its runs."""
+        return tuple(f"{family}:{self.label}" for family in self.families)
+
+    def run(self, index: Index, name: str, space: str, where: Where, join: Join, limit: int | None) -> Run:
+        """Return the candidates of one of its runs, up to `limit` distinct sources; None for all."""
+        if name.startswith("vector") and self.vector is not None:
+            found = index.nearest(self.vector, space, where, limit)
+        else:
+            found = index.keyword(self.analysis.asked, where, limit, join)
+        return Run(name, found.candidates, found.notices)
+
+
+class AddedSpace(NamedTuple):
+    """Query vector in the space of an additional model, with the language marks of the memories to search."""
+
+    embedder: Embedder
+    language: str
+    marks: Mapping[str, str]
+    vector: Vector
+
+    @property
+    def name(self) -> str:
+        """Name its run and its signal."""
+        return f"vector:{self.embedder.fingerprint.partition('/')[0]}"
+
+    def run(self, index: Index, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories in another language, up to `limit` distinct sources; None for all."""
+        spoken = Either(tuple(Holds(language, mark) for mark, language in self.marks.items()))
+        within = replace(where, matching=spoken if where.matching is None else All((where.matching, spoken)))
+        found = index.nearest(self.vector, self.embedder.fingerprint, within, limit)
+        return Run(self.name, found.candidates, tuple(map(self._about, found.notices)))
+
+    def _about(self, notice: Notice) -> Notice:
+        if notice.code != LACKING:
+            return notice
+        lacking = f"some memories in another language have no {self.name} yet, so it does not vote for them"
+        return Notice(ADDED_LACKING, f"{lacking}; `whyrank embed` makes what is missing")
+
+
+class Stopwatch:
+    """Milliseconds by stage of a search."""
+
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, float] = {}
+        self._start = self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Add the time since the last lap to a stage, and set the total."""
+        now = time.perf_counter()
+        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._last) * 1000
+        self.milliseconds["total"] = (now - self._start) * 1000
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search wants of the index: a resolved question, its vectors, and the inputs of the recipe's stages."""
+
+    resolution: Resolution
+    plan: Plan
+    language: str
+    vector: Vector | None = None
+    space: str = ""
+    probes: Sequence[Probe] = ()
+    added: AddedSpace | None = None
+    reads: frozenset[str] = frozenset()  # names of `ranking.recipes.GATHERED`
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Runs and candidates of a question with all their signals; `late` names the parts skipped at the deadline."""
+
+    runs: tuple[Run, ...]
+    context: Context
+    probes: tuple[Probe, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    late: tuple[str, ...] = ()
+    vectors: Mapping[MemoryId, Vector] = field(default_factory=dict)  # if the likeness of candidates is read
+
+
+class Terms(Protocol):
+    """Term dictionary: statistics and spellings of the visible memories, and the analyzers that made them."""
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of the visible memories."""
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return visible terms with this prefix, accents or none, and the number of memories that hold each."""
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms that are or were visible and equal these without accents (`by_plain_spelling`)."""
+
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by the language they show; those that show none are not counted."""
+
+    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
+        """Count the visible memories by the version of the analyzer that tokenized them."""
+
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories of any scope that an earlier analyzer tokenized."""
+
+
+class Index(Protocol):
+    """Runs over the visible memories, each filtered by `where` before it is cut, and scores of given ones."""
+
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        """Return the best by word score, up to `limit` sources (None: all); `repeats` change no coverage."""
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Propose memories whose names are related to the query."""
+
+    def score(
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
+    ) -> list[Signal]:
+        """Score the given candidates by every signal, listed by its run or not."""
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer, by every filter."""
+
+
+class DocValues(Protocol):
+    """Columns of given memories, without reading them."""
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
         """Return those of these memories that are visible as candidates: with sources and content keys, unread."""
+
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors `nearest` compares, of these memories that are visible and have one."""
+
+    def in_other_languages(
+        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
+    ) -> dict[MemoryId, str]:
+        """Return those of these memories that are visible and show another language, each with its own."""
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
+
+
+class Memories(Protocol):
+    """Stored memories, read by id, by filter and by text."""
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that are visible to the scopes."""
 
     def browse(
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
@@ -249,62 +451,36 @@ class Store(Protocol):
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
 
-    def keyword(
-        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
-    ) -> Run:
-        """Return the best by word score, up to `limit` sources (None: all); `repeats` change no coverage."""
 
-    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return visible terms with this prefix, accents or none, and the number of memories that hold each."""
+class Retriever(Protocol):
+    """The three reads of a search; a reranker, which reads texts before they are shown, adds one `fetch`."""
 
-    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return terms that are or were visible and equal these without accents (`by_plain_spelling`)."""
-
-    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
-        """Count the visible memories by the version of the analyzer that tokenized them."""
-
-    def read_before(self, reader: int, limit: int) -> list[Memory]:
-        """Return up to `limit` memories of any scope that an earlier analyzer tokenized."""
-
-    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
-        """Return those of these memories that may answer, by every filter."""
-
-    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
-        """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
-
-    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
-        """Propose memories whose names are related to the query."""
-
-    def score(
+    def resolve(
         self,
-        ids: Collection[MemoryId],
-        terms: Sequence[str],
-        vector: Vector | None,
-        space: str,
-        where: Where,
-        repeats: Repeats = ONCE,
-    ) -> list[Signal]:
-        """Score the given candidates by every signal, listed by its run or not."""
+        question: Question,
+        plan: Plan,
+        language: str,
+        further: Sequence[Analysis] = (),
+        spaces: Sequence[str] = (),
+        notes: Iterable[str] = (),
+    ) -> Resolution:
+        """Rewrite a question, and further wordings of it, in the terms of the visible memories."""
 
-    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Count the visible memories by the language they show; those that show none are not counted."""
+    def retrieve(self, request: Request) -> Retrieval:
+        """Take every run of the plan, then score all their candidates by every signal."""
 
-    def in_other_languages(
-        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
-    ) -> dict[MemoryId, str]:
-        """Return those of these memories that are visible and show another language, each with its own."""
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return the same as `get`, as far as the memories can be read, and which of them are damaged."""
 
-    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
-        """Return the position of the last turn of each of these sessions."""
 
-    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
-        """Return the unit vectors `nearest` compares, of these memories that are visible and have one."""
-
-    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of the visible memories."""
+class Spaces(Protocol):
+    """Vectors by embedding space, and what still needs one."""
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
+
+    def dimensions(self, space: str) -> int | None:
+        """Return the dimension of the space's vectors, if it ever held one."""
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
@@ -315,20 +491,15 @@ class Store(Protocol):
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return the embedding failures of these scopes in a space, the provider's own failure first."""
 
-    def dimensions(self, space: str) -> int | None:
-        """Return the dimension of the space's vectors, if it ever held one."""
-
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space and all its other records; return the number of vectors."""
-
-    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
-        """Return the files ingested into a scope, by path."""
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are made again; return how many."""
 
-    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
-        """Return the chunks of one file: id and hash of the embedded text."""
+
+class Metadata(Protocol):
+    """Notes under names, and the manifest of ingested files."""
 
     def note(self, name: str) -> str | None:
         """Return the text of a note, if there is one."""
@@ -341,6 +512,40 @@ class Store(Protocol):
 
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Replace a note's text only if it still equals `before`; return whether it did (compare-and-swap)."""
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of the embedded text."""
+
+
+class Store(Terms, Index, DocValues, Memories, Retriever, Spaces, Metadata, Protocol):
+    """Storage of memories, read in snapshots and changed in transactions."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the opened file is still the one under its name; if not, every call is refused."""
+
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
+        """Abort this thread's reads in the block with StoreTimeout once `time.monotonic()` passes a moment."""
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact; return only when it is durable, and every later read finds it.
+
+        Return False, and store nothing, where `write` must decide: the id, the text in its scope or the key is known,
+        something claims to have replaced it, its vector does not fit the space or is the first there, the space has
+        failures, or the note has another text.
+        """
+
+    def write(self, changes: Changes) -> None:
+        """Apply changes in one transaction; return only when they are durable."""
+
+    def settle(self, scopes: Iterable[Scope]) -> None:
+        """Run maintenance after many writes to these scopes, so that searches need not do it."""
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count the contents of the store, or of the part visible to these scopes."""

@@ -17,6 +17,7 @@ from tests.properties.test_search_laws import EMBEDDER, OpenStore, dictionaries,
 from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions, memories, recipes, worlds
 from whyrank.analysis.tokenizer import tokens_of
 from whyrank.errors import NotFound
+from whyrank.protocols import Stopwatch
 from whyrank.ranking.boosts import Base, Boosts, Importance, TokenMatch
 from whyrank.ranking.counterfactuals import (
     NEARLY,
@@ -46,7 +47,6 @@ from whyrank.ranking.stages import (
     Superseded,
 )
 from whyrank.search.explain import contrast
-from whyrank.search.retrieval import Stopwatch
 from whyrank.search.searcher import Searcher
 from whyrank.types.expressions import label_of
 from whyrank.types.memory import GLOBAL, Memory

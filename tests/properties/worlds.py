@@ -27,7 +27,7 @@ from whyrank.ranking.normalizers import (
     Sigmoid,
     Theoretical,
 )
-from whyrank.ranking.recipes import Plan, Recipe
+from whyrank.ranking.recipes import Recipe
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -45,7 +45,7 @@ from whyrank.ranking.stages import (
 from whyrank.testing.fakes import SharedWords, WordDirections
 from whyrank.types.columns import Candidate
 from whyrank.types.memory import GLOBAL, Memory, Scope, Source
-from whyrank.types.query import Query, Run, Signal, Statistics, Where
+from whyrank.types.query import Plan, Query, Run, Signal, Statistics, Where
 from whyrank.types.results import Context, Labels
 from whyrank.types.trail import NameMatch, TermValue
 

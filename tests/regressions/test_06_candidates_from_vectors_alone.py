@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whyrank.ranking.recipes import RECIPES, RunName
+from whyrank.ranking.recipes import RECIPES
+from whyrank.types.query import RunName
 
 if TYPE_CHECKING:
     from tests.regressions.conftest import OpenEngine

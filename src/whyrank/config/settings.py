@@ -12,10 +12,10 @@ from ..providers.endpoint import checked_url, masked_url
 from ..providers.names import canonical_prompt, check_name, is_recorded_name
 from ..ranking.normalizers import K_RANGE, THRESHOLDS
 from ..ranking.parameters import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
-from ..ranking.recipes import LENGTHS, recipe_named
+from ..ranking.recipes import recipe_named
 from ..ranking.stages import MAX_DEADLINE_MS, WINDOW
 from ..storage.bm25 import CHUNKS_PER_SOURCE
-from ..types.query import MAX_TIMEOUT_MS
+from ..types.query import LENGTHS, MAX_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..types.memory import Memory, Notice
+from ..types.query import LENGTHS
 from ..types.results import Context, Hit, Ranking, memory_of
 from .boosts import Base, Boosts, EntityBoost, Importance, TokenGate, TokenMatch
 from .diversity import MMR
 from .fusion import Fuse, Vote, family_of, share_out
 from .normalizers import K_RANGE, RRF_K, THRESHOLDS, Above, BatchMax, Normaliser, ReciprocalRank
-from .recipes import ALPHA, BOOST_WEIGHT, LENGTHS, Recipe
+from .recipes import ALPHA, BOOST_WEIGHT, Recipe
 from .stages import (
     TIERS,
     Evidence,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+from ..types.query import Plan
 from ..types.results import Context, Ranking
 from .boosts import PRESETS, Base, EntityBoost, TokenGate
 from .diversity import MMR
@@ -32,13 +33,9 @@ from .stages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..types.query import Join, Run
+    from ..types.query import Run
 
-RunName = Literal["keyword", "vector", "name"]
-Lengths = Literal["standard", "strict-length"]
 GATHERED = ("memories", "likeness", "labels", "chats", "languages")  # a stage that reads one has an attribute `reads_…`
-LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
-
 OPENCLAW_POOL = 24  # OpenClaw retrieves four times its six results from each run
 ALPHA = 0.7  # OpenVault's balance of vectors against keywords, which have the other 0.3 …
 BOOST_WEIGHT = 15.0  # … and how much they may add to the base, together
@@ -46,22 +43,7 @@ VECTOR_THRESHOLD = 0.5  # cosines up to here add nothing
 SMALL_BATCH = 3  # below this many candidates the best of them is no measure
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Retrieval plan: the runs, the operator that joins the query's terms, and the sources per run.
-
-    `analysis` selects the words that are searched, `entities` the boost of those that name an entity.
-    """
-
-    runs: tuple[RunName, ...] = ("keyword", "vector", "name")
-    join: Join = "or"
-    pool: int = 100
-    analysis: Lengths = "standard"
-    entities: EntityBoost | None = None
-
-    def __post_init__(self) -> None:
-        if self.pool < 1:
-            raise ConfigError(f"the pool is {self.pool}", "give 1 or more")
+_USUAL_PLAN = Plan()
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ class Recipe:
     name: str
     fusion: Fuse
     stages: tuple[Stage, ...] = ()
-    plan: Plan = Plan()
+    plan: Plan = _USUAL_PLAN
 
     def __post_init__(self) -> None:
         if sum(isinstance(stage, Rerank) for stage in self.stages) > 1:

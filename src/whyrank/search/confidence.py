@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..formatting import counted, which
 from ..protocols import Embedder, Store, Thresholds
@@ -286,10 +286,14 @@ def keep_calibration(store: Store, made: Calibration) -> None:
     store.put_note(_name(made.space, made.scopes), json.dumps({**asdict(made), "format": _FORMAT}))
 
 
-def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
+class _Notes(Protocol):
+    def note(self, name: str, /) -> str | None: ...
+
+
+def calibration_for(notes: _Notes, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
     """Return the calibration of the visible scopes, or of most of them: a few more memories change little."""
-    for place, name in enumerate(_names_for(space, scopes)):
-        text = store.note(name)
+    for place, name in enumerate(note_names(space, scopes)):
+        text = notes.note(name)
         found = _read(text) if text is not None else None
         if found is not None and (not place or not found.is_outgrown(memories)):
             return found
@@ -338,7 +342,7 @@ def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notic
 
 
 @lru_cache(maxsize=4096)
-def _names_for(space: str, scopes: frozenset[Scope]) -> tuple[str, ...]:
+def note_names(space: str, scopes: frozenset[Scope]) -> tuple[str, ...]:
     """Return the note names for these scopes, for them without sessions, and for the global scope."""
     lasting = frozenset(scope for scope in scopes if scope.kind != "session")
     parts = dict.fromkeys((scopes, lasting, frozenset({GLOBAL})))

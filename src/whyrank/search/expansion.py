@@ -4,76 +4,73 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.caches import ByteBoundedCache
 from ..analysis.normalize import clean
-from ..analysis.query import analyse, long_terms
 from ..errors import ProviderGarbage
-from ..protocols import Completion, Embedder, Llm, Message, Store, Vector
+from ..protocols import Completion, Embedder, Llm, Message, Probe, Vector
 from ..ranking.fusion import family_of
 from ..types.columns import unit_rows
 from ..types.memory import Notice
-from ..types.query import Analysis, Deadline, Expansion, ExpansionMode, Query, Run, Signal, call_within
+from ..types.query import Deadline, Expansion, ExpansionMode, Query, Run, call_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ..ranking.recipes import Plan
-    from ..types.results import Context
+    from ..protocols import Resolution
+    from ..types.query import Plan
 
 MOST_FURTHER_RUNS = 4
 QUESTIONS_SHARE = 0.5  # share of its vote that the query keeps beside other wordings
 _HYDE_MODE = "hyde"
 
 
-class Probe(NamedTuple):
-    """One text searched beside the query, or in its place, and the kinds of runs that search it."""
-
-    label: str
-    text: str
-    families: tuple[str, ...]
-    analysis: Analysis
-    vector: Vector | None
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Name its runs."""
-        return tuple(f"{family}:{self.label}" for family in self.families)
-
-    def in_long_words(self, language: str) -> Probe:
-        """Return the same probe without the words that are too short to be searched."""
-        terms = long_terms(self.analysis.terms, self.analysis.text, language)
-        return self._replace(analysis=replace(self.analysis, terms=terms))
+def texts_of(query: Query, plan: Plan) -> Sequence[str]:
+    """Return the texts of an expansion that a plan may search beside the query, or in its place."""
+    if query.expansion is None or not _families(query, plan):
+        return ()
+    return query.expansion.texts[: 1 if query.expansion.mode == _HYDE_MODE else MOST_FURTHER_RUNS]
 
 
 def probes_for(
-    query: Query, plan: Plan, embedder: Embedder | None, vector: Vector | None, language: str, notices: list[Notice]
+    resolution: Resolution,
+    texts: Sequence[str],
+    plan: Plan,
+    embedder: Embedder | None,
+    vector: Vector | None,
+    notices: list[Notice],
 ) -> tuple[Probe, ...]:
     """Return the probes of an expansion; if the embedder fails, words alone, or none, with a notice."""
-    if query.expansion is None:
-        return ()
-    texts, mode = query.expansion.texts, query.expansion.mode
-    families = tuple(name for name in plan.runs if name == "vector" or (name == "keyword" and mode == "variants"))
+    query = resolution.query
+    assert query.expansion is not None
+    is_hyde = query.expansion.mode == _HYDE_MODE
+    families = _families(query, plan)
     if vector is None:  # there is none, or it has just failed
         families = tuple(name for name in families if name != "vector")
     if not families:
         notices.append(_off("there is nothing it could look for with"))
         return ()
-    chosen = sorted(texts[: 1 if mode == _HYDE_MODE else MOST_FURTHER_RUNS // len(families)])
-    labels = [_HYDE_MODE] if mode == _HYDE_MODE else [str(number) for number in range(2, len(chosen) + 2)]
+    most = 1 if is_hyde else MOST_FURTHER_RUNS // len(families)
+    chosen = sorted(zip(texts[:most], resolution.further[:most], strict=True), key=lambda pair: pair[0])
+    labels = [_HYDE_MODE] if is_hyde else [str(number) for number in range(2, len(chosen) + 2)]
     vectors = None
     if vector is not None and "vector" in families:
-        vectors = _vectors(chosen, mode == _HYDE_MODE, embedder, len(vector), notices)
+        vectors = _vectors([text for text, _ in chosen], is_hyde, embedder, len(vector), notices)
     if vectors is None:
         families = tuple(name for name in families if name != "vector")
-    moment = query.where.moment
     return tuple(
-        Probe(label, text, families, analyse(text, language, moment), vectors[place] if vectors else None)
-        for place, (label, text) in enumerate(zip(labels, chosen, strict=True))
+        Probe(label, text, families, analysis, vectors[place] if vectors else None)
+        for place, (label, (text, analysis)) in enumerate(zip(labels, chosen, strict=True))
         if families
     )
+
+
+def _families(query: Query, plan: Plan) -> tuple[str, ...]:
+    """Return the kinds of runs that search an expansion: a made-up answer has no words worth matching."""
+    assert query.expansion is not None
+    mode = query.expansion.mode
+    return tuple(name for name in plan.runs if name == "vector" or (name == "keyword" and mode == "variants"))
 
 
 def _vectors(
@@ -100,36 +97,6 @@ def _off(reason: str) -> Notice:
 def replaces_the_question(probes: Sequence[Probe]) -> bool:
     """Return whether a made-up answer (HyDE) is searched in place of the query."""
     return any(probe.label == _HYDE_MODE for probe in probes)
-
-
-def further_runs(probes: Sequence[Probe], query: Query, plan: Plan, store: Store, space: str) -> tuple[Run, ...]:
-    """Retrieve the candidates of every further run."""
-    return tuple(_run(name, probe, query, plan, store, space) for probe in probes for name in probe.runs)
-
-
-def _run(name: str, probe: Probe, query: Query, plan: Plan, store: Store, space: str) -> Run:
-    found = listed(name, probe, query, plan, store, space, plan.pool)
-    return Run(name, found.candidates, found.notices)
-
-
-def listed(name: str, probe: Probe, query: Query, plan: Plan, store: Store, space: str, limit: int | None) -> Run:
-    """Return the candidates of a further run, up to `limit` sources; None for all."""
-    if family_of(name) == "vector" and probe.vector is not None:
-        return store.nearest(probe.vector, space, query.where, limit)
-    return store.keyword(probe.analysis.asked, query.where, limit, plan.join)
-
-
-def further_signals(probes: Sequence[Probe], context: Context, store: Store, space: str) -> dict[str, Signal]:
-    """Score every candidate by every further signal, whichever run brought it."""
-    signals = {}
-    for probe in probes:
-        terms = probe.analysis.asked if "keyword" in probe.families else ()
-        scopes = context.query.where.scopes
-        mass = store.statistics(probe.analysis.terms, scopes).mass(probe.analysis.terms) if terms else 0.0
-        for signal in store.score(context.memories, terms, probe.vector, space, context.query.where):
-            name = f"{signal.name}:{probe.label}"
-            signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
-    return signals
 
 
 def shares_of(runs: Sequence[Run], probes: Sequence[Probe]) -> dict[str, dict[str, float]]:

@@ -11,9 +11,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.names import is_speaker_mark, match_name, names_of
+from ..analysis.query import MEMORY_FIELDS, is_said
 from ..analysis.tokenizer import words_meaning
 from ..errors import ConfigError, NotFound
 from ..formatting import on_one_line
+from ..protocols import Stopwatch
 from ..ranking.counterfactuals import (
     Change,
     DroppedTerm,
@@ -31,11 +33,11 @@ from ..ranking.parameters import Adjustments, adjusted
 from ..ranking.ranking import Stage
 from ..ranking.recipes import Recipe, rank, rank_pool
 from ..ranking.stages import name_tier
+from ..types.expressions import Leaf, Says, refusal
 from ..types.query import Query, Run, Where, literally
 from ..types.results import Hits, Ranking, Results, memory_of
-from .expansion import listed, replaces_the_question, shares_of
-from .query_resolution import mismatch
-from .retrieval import Retrieved, Stopwatch, with_likeness, with_memories
+from .expansion import replaces_the_question, shares_of
+from .retrieval import Retrieved
 from .searcher import Searcher, within_limits
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if not candidates:
         settled = retrieved.context.query
         able = [memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None]
-        amiss = [mismatch(searcher.store, settled, memory) for memory in able]
+        amiss = [_mismatch(searcher.store, settled, memory) for memory in able]
         if all(amiss):
             return Why(query.text, able[0], "filtered", f"it cannot answer: {amiss[0]}")
         query, fit = settled, able[amiss.index(None)]
@@ -181,7 +183,7 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
         )
     probe = next((probe for probe in retrieved.probes if pool.name in probe.runs), None)
     if probe is not None:
-        whole = listed(pool.name, probe, query, plan, store, retrieved.space, None)
+        whole = probe.run(store, pool.name, retrieved.space, query.where, plan.join, None)
         measure = "cosine" if family_of(pool.name) == "vector" else "word score"
         return _place_in(whole, pool, memory.id, measure, plan.pool)
     if retrieved.added is not None and pool.name == retrieved.added.name:
@@ -199,6 +201,22 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
         whole = store.nearest(retrieved.vector, retrieved.space, query.where, None)
         measure = "cosine"
     return _place_in(whole, pool, memory.id, measure, plan.pool)
+
+
+def _mismatch(store: Store, query: Query, memory: Memory) -> str | None:
+    """Return the reason why a resolved query excludes a memory, as far as only the store can decide it."""
+    where = query.where
+    if where.language is not None and not store.passing([memory.id], replace(where, matching=None)):
+        return f"not in the language {where.language}"
+    if where.matching is None:
+        return None
+
+    def is_true(leaf: Leaf) -> bool:
+        if isinstance(leaf, Says):
+            return is_said(leaf, MEMORY_FIELDS[leaf.field](memory))
+        return bool(store.passing([memory.id], replace(where, matching=leaf)))
+
+    return refusal(where.matching, is_true)
 
 
 def _place_in(whole: Run, pool: Run, identity: MemoryId, measure: str, size: int) -> str:
@@ -307,11 +325,9 @@ def pooled(
     searcher: Searcher, query: Query, base: Recipe, wish: Adjustments, last: tuple[Stage, ...], *, likeness: bool
 ) -> Pooled:
     """Search and keep all candidates; memories are read now, because the store may change later."""
+    reads = frozenset({"memories", *(["likeness"] if likeness else [])})
     with searcher.store.reading():
-        retrieved, results = searcher.found(query, adjusted(base, wish).with_stages(*last))
-        retrieved = replace(retrieved, context=with_memories(retrieved.context, searcher.store))
-        if likeness:
-            retrieved = replace(retrieved, context=with_likeness(retrieved, searcher.store, searcher.language))
+        retrieved, results = searcher.found(query, adjusted(base, wish).with_stages(*last), reads)
         confidences, weighing = _convictions(searcher, retrieved)
         return Pooled(
             results=results,

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 from ..analysis.normalize import estimated_tokens
 from ..errors import StoreTimeout
 from ..formatting import counted, which
-from ..protocols import ALTERED, UNREADABLE, Embedder, Fetched, Store, Thresholds
-from ..ranking.fusion import family_of
+from ..protocols import ALTERED, UNREADABLE, AddedSpace, Embedder, Fetched, Stopwatch, Store, Thresholds
 from ..ranking.ranking import keep, split_dropped
 from ..ranking.recipes import Recipe, guarded, rank
 from ..ranking.stages import Top
 from ..types.memory import Notice
-from ..types.results import Candidates, Context, Held, Hit, Ranking, Results
-from .confidence import SURE, Beside, Calibration, Judgement, calibration_for, judged, notices_about
-from .query_resolution import understood
-from .retrieval import Retrieved, Stopwatch, gathered, retrieve, timeout_notice
+from ..types.results import Candidates, Hit, Ranking, Results
+from .confidence import SURE, Beside, Judgement, judged, notices_about
+from .retrieval import Retrieved, floor_of, parse, retrieve, timeout_notice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,10 +59,8 @@ def _is_pool_full(retrieved: Retrieved) -> bool:
     )
 
 
-def within_budget(ranking: Ranking, max_tokens: int | None) -> Ranking:
+def within_budget(ranking: Ranking, max_tokens: int) -> Ranking:
     """Drop the hits from the first one on that exceeds the token budget, with a notice."""
-    if max_tokens is None:
-        return ranking
     left = max_tokens
 
     def reason(hit: Hit) -> str | None:
@@ -108,30 +104,37 @@ class Searcher:
             if query.deadline is None:
                 raise
             # Nothing was found in time; that is no verdict on the memories.
-            analysis, notice = understood(query, self.language).analysis, timeout_notice(query.deadline, ())
+            analysis, notice = parse(query, self.language).analysis, timeout_notice(query.deadline, ())
             return Results(query.text, (), "weak", recipe.name, analysis, notices=(*analysis.notices, notice))
 
-    def found(self, query: Query, recipe: Recipe) -> tuple[Retrieved, Results]:
+    def found(
+        self, query: Query, recipe: Recipe, further_reads: frozenset[str] = frozenset()
+    ) -> tuple[Retrieved, Results]:
         """Answer a query, and return the retrieved data too, for callers that rank it again."""
         watch = Stopwatch()
         # One snapshot for all of it: a found memory can still be read.
-        with self.store.reading(), watch.timing("total"):
-            query, notices = within_limits(query)
-            retrieved, ranking = self._ranked_surely(query, recipe, watch)
-            notices += tuple(page_notices(retrieved, ranking))
-            ranking = within_budget(ranking, query.max_tokens)
-            calibration = retrieved.calibration
+        with self.store.reading():
+            query, said = within_limits(query)
+            if query.min_confidence is None:
+                retrieved, ranking = self.ranked(query, recipe, watch, further_reads)
+            else:
+                retrieved, ranking = self._ranked_surely(query, query.min_confidence, recipe, watch, further_reads)
+            if len(ranking.hits) < query.limit or not query.limit:
+                said += tuple(page_notices(retrieved, ranking))
+            if query.max_tokens is not None:
+                ranking = within_budget(ranking, query.max_tokens)
             judgement = self.judged(ranking, retrieved)
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict != "found":
                 ranking = keep(ranking, "strict", lambda hit: f"the verdict is {verdict}")
-        said = [*notices, *retrieved.notices, *ranking.notices, *_damage(retrieved.read, ranking.hits)]
-        if ranking.hits or ranking.dropped:
-            said += notices_about(calibration, retrieved.total)
-        elif not self.store.statistics((), query.where.scopes).total:
-            said.append(EMPTY)
-        elif not self.store.browse(retrieved.context.query.where, 1):
-            said.append(_nothing_passes(query.where))
+            said += (*retrieved.notices, *ranking.notices, *_damage(retrieved.read, ranking.hits))
+            if ranking.hits or ranking.dropped:
+                said += notices_about(retrieved.calibration, retrieved.total)
+            elif not retrieved.total:
+                said += (EMPTY,)
+            elif not self.store.browse(retrieved.context.query.where, 1):
+                said += (_nothing_passes(query.where),)
+        watch.lap("confidence")
         return retrieved, Results(
             query=query.text,
             hits=tuple(ranking.hits),
@@ -139,17 +142,36 @@ class Searcher:
             recipe=recipe.name,
             analysis=retrieved.context.analysis,
             dropped=ranking.dropped,
-            notices=tuple(said),
+            notices=said,
             timings=watch.milliseconds,
             evidence=judgement.evidence,
         )
 
-    def _ranked_surely(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
-        """Retrieve and rank; with `min_confidence`, cut the page among the hits that reach it."""
-        least = query.min_confidence
-        if least is None:
-            return self.ranked(query, recipe, watch)
-        retrieved, ranking = self.ranked(replace(query, limit=MAX_LIMIT, offset=0), recipe, watch)
+    def ranked(
+        self, query: Query, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str] = frozenset()
+    ) -> tuple[Retrieved, Ranking]:
+        """Retrieve and rank, read what is shown, and return the retrieved data too, for explanations."""
+        retrieved = self.retrieved(query, recipe, watch, further_reads)
+        ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
+        watch.lap("ranking")
+        wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
+        read = self.store.fetch(wanted, retrieved.context.query.where.scopes)
+        known = read.memories
+        shown = tuple(
+            hit._replace(
+                held=known.get(hit.held.id, hit.held), beside=tuple(known.get(held.id, held) for held in hit.beside)
+            )
+            for hit in ranking.hits
+        )
+        ranking = guarded(replace(ranking, hits=shown), retrieved.context)
+        watch.lap("reading")
+        return replace(retrieved, read=read), ranking
+
+    def _ranked_surely(
+        self, query: Query, least: float, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str]
+    ) -> tuple[Retrieved, Ranking]:
+        """Rank as many as may be shown, and cut the page among the hits that are at least so confident."""
+        retrieved, ranking = self.ranked(replace(query, limit=MAX_LIMIT, offset=0), recipe, watch, further_reads)
         judgement = self.judged(ranking, retrieved)
         sure = {hit.id: hit.confidence or 0.0 for hit in judgement.ranking.hits}
 
@@ -160,84 +182,35 @@ class Searcher:
         retrieved = replace(retrieved, context=replace(retrieved.context, query=page))
         return retrieved, Top(query.limit, query.offset)(keep(ranking, SURE, reason), retrieved.context)
 
-    def calibration(self, retrieved: Retrieved) -> Calibration | None:
-        """Return the calibration of the visible scopes in this space."""
-        space = self.embedder.fingerprint if self.embedder else ""
-        return calibration_for(self.store, space, retrieved.context.query.where.scopes, retrieved.total)
+    def retrieved(
+        self, query: Query, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str] = frozenset()
+    ) -> Retrieved:
+        """Retrieve the candidates of a query, with all input of the recipe's stages."""
+        return retrieve(query, recipe, self.store, self.embedder, self.language, watch, self.added, further_reads)
 
     def judged(self, ranking: Ranking, retrieved: Retrieved) -> Judgement:
         """Give every hit its confidence, and the answer its verdict."""
-        return judged(ranking, self.embedder, retrieved.context, retrieved.calibration, self._beside(retrieved))
+        beside = None if retrieved.added is None else _beside(retrieved, retrieved.added)
+        return judged(ranking, self.embedder, retrieved.context, retrieved.calibration, beside)
 
-    def _beside(self, retrieved: Retrieved) -> Beside | None:
-        """Return the additional model's cosines, with thresholds calibrated or scaled by its share of the sum."""
-        added = retrieved.added
-        signal = retrieved.context.signals.get(added.name) if added is not None else None
-        if added is None or signal is None:
-            return None
-        measured = self._added_calibration(retrieved)
-        if measured is not None and measured.cosine is not None:
-            return Beside(added.name, signal.values, measured.cosine.thresholds)
-        floor = _floor_of(added.embedder, measured)
-        weak, found = (floor + _COSINES_SHARE * (threshold - floor) for threshold in added.embedder.thresholds)
-        return Beside(added.name, signal.values, Thresholds(weak, found))
 
-    def _added_calibration(self, retrieved: Retrieved) -> Calibration | None:
-        """Return the calibration of the additional model in the visible scopes."""
-        if retrieved.added is None:
-            return None
-        scopes, space = retrieved.context.query.where.scopes, retrieved.added.embedder.fingerprint
-        return calibration_for(self.store, space, scopes, retrieved.total)
-
-    def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
-        """Retrieve and rank, and return the retrieved data too, for explanations."""
-        retrieved = self.retrieved(query, recipe, watch)
-        with watch.timing("ranking"):
-            ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
-        with watch.timing("reading"):
-            retrieved, ranking = self._read(ranking, retrieved)
-            ranking = guarded(ranking, retrieved.context)
-        return retrieved, ranking
-
-    def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
-        """Retrieve, and gather the further input of the recipe's stages."""
-        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch, self.added)
-        calibration = self.calibration(retrieved)
-        context = self._with_floors(retrieved, calibration)
-        if calibration is not None:
-            context = replace(context, least=calibration.least)
-        retrieved = replace(retrieved, context=context, calibration=calibration)
-        return gathered(retrieved, self.store, self.language)
-
-    def _with_floors(self, retrieved: Retrieved, calibration: Calibration | None) -> Context:
-        """Set the floor of every vector signal: its model's, else the calibrated one, else 0."""
-        context, added = retrieved.context, retrieved.added
-        signals = dict(context.signals)
-        for name, signal in context.signals.items():
-            if added is not None and name == added.name:
-                floor = _floor_of(added.embedder, self._added_calibration(retrieved))
-            elif family_of(name) == "vector" and self.embedder is not None:
-                floor = _floor_of(self.embedder, calibration)
-            else:
-                continue
-            signals[name] = replace(signal, floor=floor)
-        return replace(context, signals=signals)
-
-    def _read(self, ranking: Ranking, retrieved: Retrieved) -> tuple[Retrieved, Ranking]:
-        """Read the shown memories in one batch; the others are read late."""
-        wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
-        read = self.store.fetch(wanted, retrieved.context.query.where.scopes)
-
-        def shown(held: Held) -> Held:
-            return read.memories.get(held.id, held)
-
-        hits = (hit._replace(held=shown(hit.held), beside=tuple(map(shown, hit.beside))) for hit in ranking.hits)
-        return replace(retrieved, read=read), replace(ranking, hits=tuple(hits))
+def _beside(retrieved: Retrieved, added: AddedSpace) -> Beside | None:
+    """Return the additional model's cosines, with thresholds calibrated or scaled by its share of the sum."""
+    signal, measured = retrieved.context.signals.get(added.name), retrieved.added_calibration
+    if signal is None:
+        return None
+    if measured is not None and measured.cosine is not None:
+        return Beside(added.name, signal.values, measured.cosine.thresholds)
+    floor = floor_of(added.embedder, measured)
+    weak, found = (floor + _COSINES_SHARE * (threshold - floor) for threshold in added.embedder.thresholds)
+    return Beside(added.name, signal.values, Thresholds(weak, found))
 
 
 def _damage(read: Fetched, hits: Sequence[Hit]) -> Iterator[Notice]:
     """Yield notices that count the hits that could not be read in full."""
     shown = {hit.id for hit in hits}
+    if not read.mended and not read.altered and shown <= read.memories.keys():
+        return
     damaged = len(read.mended & shown)
     if damaged:
         memories = (
@@ -266,12 +239,6 @@ def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:
         return query, ()
     notice = Notice("limit-cut", f"limit {query.limit} was cut to {MAX_LIMIT}")
     return replace(query, limit=MAX_LIMIT), (notice,)
-
-
-def _floor_of(embedder: Embedder, calibration: Calibration | None) -> float:
-    """Return the cosine of unrelated texts: the one the model declares, else the calibrated one, else 0."""
-    measured = calibration.floor if calibration is not None else None
-    return embedder.floor if embedder.floor is not None else measured or 0.0
 
 
 def _nothing_passes(where: Where) -> Notice:

@@ -49,6 +49,8 @@ from ..storage.bm25 import (
     spread,
     wanted_terms,
 )
+from ..storage.query_resolution import resolve
+from ..storage.retrieval import retrieve
 from ..types.expressions import OTHERWISE_COUNTS, Holds, Leaf, Says, label_as, spellings, valued
 from ..types.memory import NEVER, Former, Memory, Order, Scope
 from ..types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where, inverse_frequency
@@ -58,8 +60,9 @@ from ..types.trail import TermValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ..protocols import Entry, Vector
+    from ..protocols import Entry, Question, Request, Resolution, Retrieval, Vector
     from ..types.columns import MemoryId
+    from ..types.query import Analysis, Plan
     from ..types.trail import NameProbe
 
 Addends = list[TermValue]
@@ -509,6 +512,23 @@ class MemoryStore(MemoryReaders):
 
     def settle(self, scopes: Iterable[Scope]) -> None:
         """Do nothing: there is no maintenance."""
+
+    def resolve(
+        self,
+        question: Question,
+        plan: Plan,
+        language: str,
+        further: Sequence[Analysis] = (),
+        spaces: Sequence[str] = (),
+        notes: Iterable[str] = (),
+    ) -> Resolution:
+        """Rewrite a question, and further wordings of it, in the terms of the visible memories."""
+        return resolve(self, question, plan, language, further, spaces, notes)
+
+    def retrieve(self, request: Request) -> Retrieval:
+        """Take every run of the plan, then score all their candidates by every signal."""
+        with self.reading():
+            return retrieve(self, request)
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""

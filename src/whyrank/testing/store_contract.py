@@ -13,7 +13,8 @@ from ..analysis.names import probe_for
 from ..analysis.query import asked_for
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Written, sorting_key
-from ..search.query_resolution import settled, understood
+from ..search.retrieval import parse
+from ..storage.query_resolution import settled
 from ..types.expressions import Expression, Holds, Not, several, spelled
 from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
 from ..types.query import Query, Run, Where
@@ -1057,7 +1058,7 @@ class MatchingContract(StoreContract):
     def asked(self, store: Store, text: str, **fields: object) -> Query:
         """Return a query in the advanced syntax, resolved against a store."""
         query = Query(text, self.where(**fields), syntax="advanced")
-        return settled(understood(query, "en"), store, "en").query
+        return settled(parse(query, "en"), store, "en").query
 
     def passing(self, store: Store, text: str, memories: Sequence[str], **fields: object) -> set[str]:
         """Return those of some memories that pass a query."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
+from ..errors import ConfigError
 from .columns import Candidate, Listed, MemoryId
 from .memory import GLOBAL, USUAL_IMPORTANCE, Memory, Notice, Scope
 
@@ -318,3 +319,33 @@ class Query:
     expansion: Expansion | None = None
     syntax: Syntax = "plain"
     deadline: Deadline | None = field(default=None, compare=False)  # None: it may take as long as it takes
+
+
+RunName = Literal["keyword", "vector", "name"]
+Lengths = Literal["standard", "strict-length"]
+LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
+
+
+class TermBooster(Protocol):
+    """Policy that weights the terms of entities."""
+
+    def boost(self, entity: str, entity_weight: float, term: str, statistics: Statistics) -> TermBoost:
+        """Return the boost of a term of an entity."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Retrieval plan: the runs, the operator that joins the query's terms, and the sources per run.
+
+    `analysis` selects the words that are searched, `entities` the boost of those that name an entity.
+    """
+
+    runs: tuple[RunName, ...] = ("keyword", "vector", "name")
+    join: Join = "or"
+    pool: int = 100
+    analysis: Lengths = "standard"
+    entities: TermBooster | None = None
+
+    def __post_init__(self) -> None:
+        if self.pool < 1:
+            raise ConfigError(f"the pool is {self.pool}", "give 1 or more")

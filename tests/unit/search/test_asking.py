@@ -9,9 +9,9 @@ import pytest
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search import query_resolution as asking
 from whyrank.search.explain import contrast, why
 from whyrank.search.searcher import Searcher
+from whyrank.storage import query_resolution as asking
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact

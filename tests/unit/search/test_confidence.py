@@ -188,6 +188,6 @@ def test_a_budget_keeps_whole_memories_from_the_top() -> None:
     assert kept.notices[0].code == "budget"
 
 
-def test_no_budget_keeps_everything() -> None:
+def test_a_budget_for_all_keeps_everything() -> None:
     everything = ranking(hit(memory("a", "x" * 9_999), 0.5))
-    assert within_budget(everything, None) is everything
+    assert within_budget(everything, 10_000) == everything

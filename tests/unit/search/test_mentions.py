@@ -12,8 +12,8 @@ from whyrank.analysis.names import probe_for
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.parameters import Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES, Recipe
-from whyrank.search.query_resolution import mentions
 from whyrank.search.searcher import Searcher
+from whyrank.storage.query_resolution import mentions
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Memory, Scope

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whyrank
-from whyrank.ranking.recipes import RECIPES, Plan, Recipe
+from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import GroupBySource
 from whyrank.testing.fakes import SharedWords
+from whyrank.types.query import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

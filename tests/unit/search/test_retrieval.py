@@ -8,8 +8,8 @@ import whyrank
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.ranking.recipes import recipe_named
-from whyrank.search.retrieval import Retrieved
 from whyrank.search.searcher import Searcher
+from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.columns import Candidate
@@ -17,12 +17,13 @@ from whyrank.types.memory import Scope
 from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pytest
 
-    from whyrank.types.results import Ranking
+    from whyrank.protocols import Fetched
+    from whyrank.types.columns import MemoryId
 
 
 class Leaky(MemoryStore):
@@ -53,13 +54,13 @@ def test_what_is_forgotten_while_a_search_runs_is_still_in_its_answer(
         whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as writer,
     ):
         forgotten = writer.add("the green tea pot")
-        read = Searcher._read
+        fetch = SqliteStore.fetch
 
-        def forget_first(searcher: Searcher, ranking: Ranking, found: Retrieved) -> tuple[Retrieved, Ranking]:
+        def forget_first(store: SqliteStore, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
             writer.forget(forgotten.id)
-            return read(searcher, ranking, found)
+            return fetch(store, ids, scopes)
 
-        monkeypatch.setattr(Searcher, "_read", forget_first)
+        monkeypatch.setattr(SqliteStore, "fetch", forget_first)
         assert [hit.memory.text for hit in reader.search("tea")] == ["the green tea pot"]
         monkeypatch.undo()
         assert not reader.search("tea").hits

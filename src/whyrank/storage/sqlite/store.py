@@ -21,6 +21,8 @@ from ...types.columns import Listed, MemoryId, with_gaps
 from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
 from ...types.results import Candidates
 from ..bm25 import best, spread
+from ..query_resolution import resolve
+from ..retrieval import retrieve
 from . import analyzer_versions, pending
 from . import purge as purge_module
 from .connection import Connection, tighten, translated
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ...protocols import Arrival, Changes, Vector
+    from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
     from ...types.memory import Former, Memory, Notice, Scope
+    from ...types.query import Analysis, Plan
     from ...types.trail import NameProbe
 
 _T = TypeVar("_T")
@@ -252,6 +255,25 @@ class SqliteStore(MemoryListing):
         return known
 
     # -- reading ---------------------------------------------------------------------------------------------
+
+    def resolve(
+        self,
+        question: Question,
+        plan: Plan,
+        language: str,
+        further: Sequence[Analysis] = (),
+        spaces: Sequence[str] = (),
+        notes: Iterable[str] = (),
+    ) -> Resolution:
+        """Rewrite a question, and further wordings of it, in the terms of the visible memories."""
+        deadline = question.query.deadline
+        with self.reading(), nullcontext() if deadline is None else self.aborting(deadline.abort_at):
+            return resolve(self, question, plan, language, further, spaces, notes)
+
+    def retrieve(self, request: Request) -> Retrieval:
+        """Take every run of the plan, then score all their candidates by every signal."""
+        with self.reading():
+            return retrieve(self, request)
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""

@@ -1,13 +1,13 @@
-"""Resolve a query against the store: known terms, spellings, corrections, names."""
+"""Rewrite a query against the index: known terms, other spellings, corrections, codes, entities."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, product
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..analysis.document import searchable_text
 from ..analysis.language import (
@@ -20,21 +20,11 @@ from ..analysis.language import (
     typed_as,
     typed_beginning,
 )
-from ..analysis.names import is_code, match_name, name_key, name_words, names_of, plainly
+from ..analysis.names import MAX_WINDOW_WORDS, is_code, match_name, name_key, name_words, names_of, plainly
 from ..analysis.normalize import fold
-from ..analysis.query import (
-    MAX_READINGS,
-    MEMORY_FIELDS,
-    MOST_JOINED,
-    Code,
-    analyse,
-    asked_for,
-    codes_in,
-    is_said,
-    long_terms,
-    other_terms,
-)
-from ..analysis.tokenizer import foreign_stems, german_stems, tokens_of, words_meaning
+from ..analysis.query import MAX_READINGS, MOST_JOINED, Code, codes_in, other_terms, terms_of
+from ..analysis.tokenizer import foreign_stems, german_stems, parts_of_wholes, tokens_of, words_meaning
+from ..protocols import FEW_HOLDERS, HeldCode, Question, Resolution, is_rare
 from ..types.columns import Candidate, Column, MemoryId, column_of
 from ..types.expressions import (
     All,
@@ -42,28 +32,144 @@ from ..types.expressions import (
     Expression,
     Holds,
     Leaf,
-    Says,
     is_several,
     label_of,
     meant,
-    refusal,
     rewritten,
     several,
     spelled,
     spellings,
     wanted,
 )
-from ..types.memory import Memory, Notice, Scope
-from ..types.query import Analysis, Query, Run, Statistics, Where
+from ..types.memory import Notice, Scope
+from ..types.query import Analysis, Query, Run, Where
 from ..types.trail import NameMatch, Unheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..protocols import Store
-    from ..ranking.boosts import EntityBoost
-    from ..types.query import Analysis, Signal, Statistics
+    from ..types.query import Plan, Signal, Statistics, TermBooster
     from ..types.trail import NameProbe, TermBoost
+
+_MAX_TYPO_LETTERS = 64  # no name is longer, and a long key is slow to compare
+
+
+def resolve(
+    store: Store,
+    question: Question,
+    plan: Plan,
+    language: str,
+    further: Sequence[Analysis] = (),
+    spaces: Sequence[str] = (),
+    notes: Iterable[str] = (),
+) -> Resolution:
+    """Rewrite a question, and further wordings of it, in the terms of the visible memories, with their statistics.
+
+    What else a search must know before it embeds is read in the same snapshot: spaces, languages, notes.
+    """
+    question = settled(question, store, language)
+    query, analysis = question.query, question.analysis
+    scopes, given = query.where.scopes, analysis.terms
+    probe = _with_typos(analysis, store, scopes, language)
+    terms, statistics, notices = _known_terms(analysis, store, query.where, language)
+    if probe is not analysis.probe or terms is not given:
+        analysis = replace(analysis, probe=probe, terms=terms)
+    codes = codes_asked(analysis, statistics, store, query.where, language)
+    if codes:
+        analysis, statistics = otherwise_written(analysis, statistics, codes)
+    others = tuple(
+        replace(one, terms=_known_terms(one, store, query.where, language)[0]) if one.terms else one for one in further
+    )
+    if plan.entities is not None:
+        analysis = with_boosts(analysis, plan.entities, statistics, store, query, language)
+    return Resolution(
+        query=query,
+        analysis=analysis,
+        statistics=statistics,
+        codes=codes,
+        is_respelled=analysis.terms is not given,
+        further=others,
+        notices=notices,
+        dimensions={space: store.dimensions(space) for space in spaces},
+        languages=store.languages(scopes) if len(spaces) > 1 else {},
+        readers=store.readers(scopes),
+        notes={name: store.note(name) for name in notes},
+    )
+
+
+def _with_typos(analysis: Analysis, store: Store, scopes: frozenset[Scope], language: str) -> NameProbe:
+    """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
+    probe, terms = analysis.probe, analysis.terms
+    if not 0 < len(probe.key) <= _MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
+        return probe
+    spoken = [token for term in terms for token in ([term] if is_several(term) else term.split(" "))]
+    joined = terms_of(probe.key, language)
+    known = store.statistics({*spoken, *joined}, scopes).frequency
+    is_known = any(known[term] for term in joined) or all(known[term] for term in spoken)
+    return probe if probe.typos != is_known else replace(probe, typos=not is_known)
+
+
+def _known_terms(
+    analysis: Analysis, store: Store, where: Where, language: str
+) -> tuple[tuple[str, ...], Statistics, tuple[Notice, ...]]:
+    """Resolve terms to those of the index: stems of other languages, other spellings, corrections.
+
+    A query of one German word does not show its language; the memories do. A word that is in no memory in any form may
+    be mistyped. The parts of a word with inner capitals are dropped where the whole is indexed: `WhatsApp` is no `app`.
+    """
+    scopes = where.scopes
+    statistics = store.statistics(analysis.terms, scopes)
+    known = statistics.frequency
+    wholes = parts_of_wholes(analysis.text, language)
+    parts = {part for part, whole in wholes.items() if all(map(known.get, whole))}
+    terms = tuple(term for term in analysis.terms if term not in parts) if parts else analysis.terms
+    foreign: dict[str, Sequence[str]] = {}
+    if not all(known.values()):
+        foreign, known = _as_others_stem(analysis.text, terms, known, store, scopes, language)
+        statistics = replace(statistics, frequency=known)
+    others: dict[str, str] = {}
+    notices: tuple[Notice, ...] = ()
+    if where.matching is None:  # else its leaves are settled
+        words = {word for term in terms for word in label_of(term).split(" ")}
+        stems = german_stems(analysis.text, analysis.language, language, words)
+        for term, stemmed in foreign.items():
+            stems[term] = (*stems.get(term, ()), *stemmed)
+        others = in_other_spellings(terms, known, store, scopes, stems)
+        unknown = [term for term in terms if not (known[term] or term in others or term in foreign or " " in term)]
+        if unknown:
+            corrections, notices = corrected(unknown, analysis, store, scopes, language)
+            others |= corrections
+    if not others and not foreign:
+        return terms, statistics, notices
+    resolved = tuple(dict.fromkeys(others.get(term) or foreign.get(term, [term])[0] for term in terms))
+    frequency = {**known, **store.statistics(others.values(), scopes).frequency}
+    return resolved, replace(statistics, frequency={term: frequency[term] for term in resolved}), notices
+
+
+def _as_others_stem(
+    text: str,
+    terms: Sequence[str],
+    frequency: Mapping[str, int],
+    store: Store,
+    scopes: frozenset[Scope],
+    language: str,
+) -> tuple[dict[str, Sequence[str]], Mapping[str, int]]:
+    """Stem words unknown in the query's language as another language does, if that stem is indexed.
+
+    Of several indexed stems the most frequent is taken, or all where two letters may be an umlaut: `mueller` is not
+    `muelle`, however frequent that is.
+    """
+    variants = foreign_stems(text, language, {term for term in terms if not frequency[term]})
+    unknown = [term for term in terms if variants.get(term)]
+    others = [variant for term in unknown for variant in variants[term]]
+    known = {**frequency, **store.statistics(others, scopes).frequency}
+    living = {term: sorted(filter(known.get, variants[term]), key=lambda one: -known[one]) for term in unknown}
+    better: dict[str, Sequence[str]] = {
+        term: found if may_hold_umlauts(term) else found[:1] for term, found in living.items() if found
+    }
+    return better, known
+
 
 _MOST_WHOLES = 16  # that begin with the same words, the most frequent
 
@@ -103,7 +209,7 @@ def in_other_spellings(
 
     `stems` maps a token to its stems in other languages; one of these alone needs no other spelling.
     """
-    others = _living(_others(_tokens(terms), store, scopes, stems), store, scopes)
+    others = _spellings_of(terms, store, scopes, stems)
     if not others:
         return {}
     written = {term: found for term in terms if (found := list(_written(term, others)))}
@@ -116,25 +222,19 @@ def in_other_spellings(
     }
 
 
-def _tokens(terms: Sequence[str]) -> Sequence[str]:
-    if " " not in (together := "".join(terms)) and not is_several(together):
-        return terms  # as most questions
-    return [*dict.fromkeys(token for term in terms for one in meant(term) for token in one.split(" "))]
-
-
-def _others(tokens: Sequence[str], store: Store, scopes: frozenset[Scope], stems: Others) -> Others:
-    """Return the other spellings that tokens may have in memories; some may occur in none any more."""
-    if not stems and "".join(tokens).isascii():  # as most questions: every token equals its typed form
+def _spellings_of(terms: Sequence[str], store: Store, scopes: frozenset[Scope], stems: Others) -> Others:
+    """Return the other spellings of the tokens of terms, those that most memories have first."""
+    tokens, together = terms, "".join(terms)
+    if " " in together or is_several(together):
+        tokens = [*dict.fromkeys(token for term in terms for one in meant(term) for token in one.split(" "))]
+    if not stems and together.isascii():  # as most questions: every token equals its typed form
         accented = store.spelled(tokens, scopes)
-        return {token: accented[token] for token in tokens if token in accented} if accented else {}
-    typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
-    accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
-    found = {token: _alike(token, words, accented) for token, words in typed.items()}
-    return {token: others for token, others in found.items() if others}
-
-
-def _living(others: Others, store: Store, scopes: frozenset[Scope]) -> Others:
-    """Return the spellings that most memories have, of those that any has."""
+        others: Others = {token: accented[token] for token in tokens if token in accented} if accented else {}
+    else:
+        typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
+        accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
+        found = {token: _alike(token, words, accented) for token, words in typed.items()}
+        others = {token: words for token, words in found.items() if words}
     if not others:
         return {}
     known = store.statistics({word for words in others.values() for word in words}, scopes).frequency
@@ -168,36 +268,15 @@ NOTHING_TO_RANK_BY = Notice(
 MAX_WORDS = 1_024  # that a prefix expands to, the most frequent; more of them do not discriminate
 
 
-@dataclass(frozen=True)
-class ResolvedQuery:
-    """A query as it was understood; in the advanced syntax with the expression that memories must satisfy."""
-
-    query: Query
-    analysis: Analysis
-    expression: Expression | None = None
-
-    def in_long_words(self, language: str) -> ResolvedQuery:
-        """Return the same question without the words that are too short to be searched."""
-        terms = long_terms(self.analysis.terms, self.analysis.text, language)
-        return replace(self, analysis=replace(self.analysis, terms=terms))
-
-
-def understood(query: Query, language: str) -> ResolvedQuery:
-    """Read a query; only the advanced syntax can be written wrongly."""
-    moment = query.where.moment
-    if query.syntax == "plain":
-        return ResolvedQuery(query, analyse(query.text, language, moment))
-    asked = asked_for(query.text, language, moment)
-    return ResolvedQuery(query, asked.analysis, asked.expression)
-
-
-def settled(question: ResolvedQuery, store: Store, language: str) -> ResolvedQuery:
+def settled(question: Question, store: Store, language: str) -> Question:
     """Resolve terms against the store; the expression becomes a filter, its positive terms are searched."""
     scopes = question.query.where.scopes
     if question.expression is None:
+        if " " not in "".join(question.analysis.terms):  # as in most questions: no phrase
+            return question
         terms = tuple(with_further_joints(term, store, scopes) for term in question.analysis.terms)
-        is_settled = terms == question.analysis.terms  # as terms nearly always are
-        return question if is_settled else replace(question, analysis=replace(question.analysis, terms=terms))
+        is_settled = terms == question.analysis.terms
+        return question if is_settled else question._replace(analysis=replace(question.analysis, terms=terms))
     settling = _Settling(store, scopes, language, question.analysis.language)
     expression = rewritten(question.expression, settling.leaf)
     positive = [leaf.term for leaf in wanted(expression) if isinstance(leaf, Holds)]
@@ -206,7 +285,7 @@ def settled(question: ResolvedQuery, store: Store, language: str) -> ResolvedQue
     said = (*question.analysis.notices, *settling.notices, *(() if terms else (NOTHING_TO_RANK_BY,)))
     analysis = replace(question.analysis, terms=terms, notices=said)
     where = replace(question.query.where, matching=expression)
-    return ResolvedQuery(replace(question.query, where=where), analysis, expression)
+    return Question(replace(question.query, where=where), analysis, expression)
 
 
 class _Settling:
@@ -278,22 +357,6 @@ class _Settling:
     def _frequent(self, terms: Sequence[str]) -> dict[str, int]:
         frequency = self._store.statistics(terms, self._scopes).frequency
         return {term: frequency[term] for term in terms if frequency[term]}
-
-
-def mismatch(store: Store, query: Query, memory: Memory) -> str | None:
-    """Return the reason why a resolved query excludes a memory, as far as only the store can decide it."""
-    where = query.where
-    if where.language is not None and not store.passing([memory.id], replace(where, matching=None)):
-        return f"not in the language {where.language}"
-    if where.matching is None:
-        return None
-
-    def is_true(leaf: Leaf) -> bool:
-        if isinstance(leaf, Says):
-            return is_said(leaf, MEMORY_FIELDS[leaf.field](memory))
-        return bool(store.passing([memory.id], replace(where, matching=leaf)))
-
-    return refusal(where.matching, is_true)
 
 
 _NAMED_OTHERWISE = 20  # memories that hold other spellings whose names are compared
@@ -418,7 +481,7 @@ _NAMED = frozenset({"equal", "same words", "in a sentence"})
 
 
 def with_boosts(
-    analysis: Analysis, boost: EntityBoost, statistics: Statistics, store: Store, query: Query, language: str
+    analysis: Analysis, boost: TermBooster, statistics: Statistics, store: Store, query: Query, language: str
 ) -> Analysis:
     """Return the analysis with boosts for terms of entities: written as a name, or known to the store.
 
@@ -465,39 +528,13 @@ def _terms_of(entity: str, analysis: Analysis, language: str) -> list[str]:
     return [asked[token] for token in dict.fromkeys(tokens_of(entity, language)) if token in asked]
 
 
-FEW_HOLDERS = 3  # so many may hold a code in any store, …
-SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
 LOOKED_AT = 8  # memories whose texts are read to check whether they hold a code; a code in more identifies none of them
-LEAST_SHARE = 0.5  # of a query that a code must be, so that the memories that hold it rank above all others
 _MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
-
-
-class Held(NamedTuple):
-    """Code of a query: its text, its term, its share of the query, and the memories that hold it."""
-
-    text: str
-    term: str
-    share: float
-    alone: float  # the same, counted as one thing without its parts
-    frequency: int  # of the term
-    holders: tuple[MemoryId, ...]  # if they are few
-    is_missing: bool  # no visible memory holds it, nor all of its parts
-    total: int
-
-    @property
-    def is_rare(self) -> bool:
-        """Return whether so few memories hold the code that they must be meant."""
-        return 0 < max(self.frequency, len(self.holders)) <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * self.total)
-
-    @property
-    def is_meant(self) -> bool:
-        """Return whether the query is about the code, so that the memories that hold it are the answer."""
-        return 0 < len(self.holders) <= FEW_HOLDERS and self.share >= LEAST_SHARE
 
 
 def codes_asked(
     analysis: Analysis, statistics: Statistics, store: Store, where: Where, language: str
-) -> tuple[Held, ...]:
+) -> tuple[HeldCode, ...]:
     """Return the codes of a query with the visible memories that hold them."""
     codes = codes_in(analysis.text, language) if where.matching is None else ()
     if not codes:
@@ -514,7 +551,7 @@ def codes_asked(
         # Where more memories match than were read, one of the unread may hold the code.
         is_missing = code.stands_alone and not holders and len(near) <= (0 if code.is_told_whole else LOOKED_AT)
         found.append(
-            Held(code.text, code.term, share, alone, frequency[code.term], holders, is_missing, statistics.total)
+            HeldCode(code.text, code.term, share, alone, frequency[code.term], holders, is_missing, statistics.total)
         )
     return tuple(found)
 
@@ -532,7 +569,9 @@ def _who_says(code: Code, ids: Sequence[MemoryId], store: Store, where: Where) -
     return said if len(said) <= LOOKED_AT else ()
 
 
-def otherwise_written(analysis: Analysis, statistics: Statistics, codes: Sequence[Held]) -> tuple[Analysis, Statistics]:
+def otherwise_written(
+    analysis: Analysis, statistics: Statistics, codes: Sequence[HeldCode]
+) -> tuple[Analysis, Statistics]:
     """Replace the terms of codes with those of their split spelling (`E 47`), if no text joins them."""
     known = {label_of(code.term): code for code in codes if code.frequency and code.holders}
     apart = {term: known[term].term for term in analysis.terms if term in known and not statistics.frequency[term]}
@@ -543,7 +582,7 @@ def otherwise_written(analysis: Analysis, statistics: Statistics, codes: Sequenc
     return replace(analysis, terms=terms), replace(statistics, frequency=frequency)
 
 
-def unheld(codes: Sequence[Held]) -> Unheld | None:
+def unheld(codes: Sequence[HeldCode]) -> Unheld | None:
     """Return the codes that no memory holds, if there are any, and their share of the query."""
     missing = [code for code in codes if code.is_missing]
     return (
@@ -551,14 +590,14 @@ def unheld(codes: Sequence[Held]) -> Unheld | None:
     )
 
 
-def with_holders(runs: Sequence[Run], codes: Sequence[Held]) -> tuple[Run, ...]:
+def with_holders(runs: Sequence[Run], codes: Sequence[HeldCode]) -> tuple[Run, ...]:
     """Add the holders of rare codes to the name run: shorter texts with parts of one may fill other pools."""
     return also_proposed(runs, [identity for code in codes for identity in code.holders[:FEW_HOLDERS]])
 
 
-def holders_of(codes: Sequence[Held], ids: Iterable[MemoryId]) -> Mapping[MemoryId, list[Held]]:
+def holders_of(codes: Sequence[HeldCode], ids: Iterable[MemoryId]) -> Mapping[MemoryId, list[HeldCode]]:
     """Return the rare codes that each of some memories holds."""
-    known, held = {*ids}, dict[MemoryId, list[Held]]()
+    known, held = {*ids}, dict[MemoryId, list[HeldCode]]()
     for code in codes:
         for identity in code.holders if code.is_rare else ():
             if identity in known:
@@ -567,7 +606,7 @@ def holders_of(codes: Sequence[Held], ids: Iterable[MemoryId]) -> Mapping[Memory
 
 
 def with_code_matches(
-    names: Mapping[MemoryId, NameMatch], held: Mapping[MemoryId, list[Held]]
+    names: Mapping[MemoryId, NameMatch], held: Mapping[MemoryId, list[HeldCode]]
 ) -> dict[MemoryId, NameMatch]:
     """Return the name matches, with code matches for memories that have no better name."""
     matches = dict(names)
@@ -587,23 +626,22 @@ def with_codes(
     signals: Iterable[Signal],
     analysis: Analysis,
     statistics: Statistics,
-    held: Mapping[MemoryId, list[Held]],
+    held: Mapping[MemoryId, list[HeldCode]],
     store: Store,
     where: Where,
 ) -> list[Signal]:
     """Return signals in which words cover as much of a question as the rare codes are that a memory holds."""
     shares = {identity: min(1.0, sum(code.share for code in codes)) for identity, codes in held.items()}
     whole: Expression | None = None
-    if where.matching is None and is_code(analysis.text) and _is_rare(analysis.terms, statistics):
+    if (
+        where.matching is None
+        and is_code(analysis.text)
+        and is_rare(min((statistics.frequency.get(term, 0) for term in analysis.terms), default=0), statistics.total)
+    ):
         whole = All(tuple(Holds(term, term) for term in analysis.terms))
     if not shares and whole is None:
         return [*signals]
     return [_covered(signal, shares, whole, store, where) if signal.name == "keyword" else signal for signal in signals]
-
-
-def _is_rare(terms: Iterable[str], statistics: Statistics) -> bool:
-    held = min((statistics.frequency.get(term, 0) for term in terms), default=0)
-    return 0 < held <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * statistics.total)
 
 
 def _covered(

@@ -1,0 +1,222 @@
+"""Retrieval: the runs of a plan, then every signal for all their candidates, in one snapshot of any store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from ..analysis.names import match_in_any_spelling, names_of
+from ..analysis.tokenizer import tokens_of
+from ..errors import StoreTimeout
+from ..formatting import counted, which
+from ..protocols import LACKING, Request, Retrieval
+from ..types.columns import Column, column_of
+from ..types.memory import Notice
+from ..types.query import Run, Signal
+from ..types.results import Candidates, Context, memory_of
+from .query_resolution import holders_of, unheld, with_accented_names, with_code_matches, with_codes, with_holders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ..protocols import Probe, Store, Vector
+    from ..types.columns import MemoryId
+    from ..types.query import Analysis
+    from ..types.results import Held
+    from ..types.trail import NameMatch
+
+_HYDE = "hyde"  # the made-up answer whose vector is searched in place of the query's
+_NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
+Made = TypeVar("Made")
+
+
+def retrieve(store: Store, request: Request) -> Retrieval:
+    """Take every run, score the union of their candidates by every signal, and gather what the stages read."""
+    where = request.resolution.query.where
+    late = list[str]()
+    runs, probes = _runs(store, request, late)
+    listed = dict.fromkeys(identity for run in runs for identity in run.ids)
+    memories = store.held(listed, where.scopes)
+    context = _scored(store, request, runs, memories, probes)
+    notices = list[Notice]()
+    if len(memories) < len(listed):
+        runs = tuple(_inside(run, context, notices) for run in runs)
+    notices += _run_notices(runs, context, request)
+    context, vectors = _with_inputs(store, request, context)
+    request.watch.lap("scoring")
+    return Retrieval(runs, context, probes, tuple(notices), tuple(late), vectors)
+
+
+def _runs(store: Store, request: Request, late: list[str]) -> tuple[tuple[Run, ...], tuple[Probe, ...]]:
+    """Retrieve the candidates of every run; the first run is executed even if there is no time left."""
+    resolution, plan, vector = request.resolution, request.plan, request.vector
+    where, analysis, pool, space = resolution.query.where, resolution.analysis, request.plan.pool, request.space
+    if any(probe.label == _HYDE for probe in request.probes):
+        vector = None
+    asked: dict[str, Callable[[], Run]] = {}
+    if "keyword" in plan.runs:
+        asked["keyword"] = lambda: store.keyword(analysis.asked, where, pool, plan.join, analysis.repeats)
+    if "vector" in plan.runs and vector is not None:
+        asked["vector"] = lambda: store.nearest(vector, space, where, pool)
+    if "name" in plan.runs and analysis.probe.key:
+        asked["name"] = lambda: store.named(analysis.probe, where, pool)
+    runs = list[Run]()
+    for name, ask in asked.items():
+        run = ask() if resolution.query.deadline is None else _in_time(store, request, name, ask, late, not runs)
+        runs += [] if run is None else [run]
+        request.watch.lap(name)
+    if resolution.is_respelled or not analysis.probe.key.isascii():
+        runs = [*with_accented_names(tuple(runs), analysis, store, where)]
+    if resolution.codes:
+        runs = [*with_holders(runs, resolution.codes)]
+    probes = tuple(request.probes)
+    if probes:
+        further = [(probe, name) for probe in probes for name in probe.runs]
+
+        def expanded() -> list[Run]:
+            return [probe.run(store, name, space, where, plan.join, pool) for probe, name in further]
+
+        found = _in_time(store, request, "expansion", expanded, late)
+        probes = probes if found else ()
+        runs += found or []
+        request.watch.lap("expansion")
+    added = request.added
+    if added is not None:
+        beside = _in_time(store, request, added.name, lambda: added.run(store, where, pool), late)
+        runs += [] if beside is None else [beside]
+        request.watch.lap(added.name)
+    return tuple(runs), probes
+
+
+def _in_time(
+    store: Store, request: Request, name: str, ask: Callable[[], Made], late: list[str], is_first: bool = False
+) -> Made | None:
+    """Call the store if there is time left; else return None and append the name to `late`."""
+    deadline = request.resolution.query.deadline
+    if deadline is None:
+        return ask()
+    if is_first:
+        with store.aborting(deadline.abort_at):
+            return ask()
+    if not deadline.has_passed:
+        try:
+            with store.aborting(deadline.abort_at):
+                return ask()
+        except StoreTimeout:
+            pass  # reported by the name in `late`
+    late.append(name)
+    return None
+
+
+def _scored(
+    store: Store, request: Request, runs: tuple[Run, ...], memories: Candidates, probes: tuple[Probe, ...]
+) -> Context:
+    """Score every candidate by every signal, listed by its run or not, and match the names."""
+    resolution, space = request.resolution, request.space
+    query, analysis, codes, statistics = resolution.query, resolution.analysis, resolution.codes, resolution.statistics
+    where = query.where
+    scored = store.score(memories, analysis.asked, request.vector, space, where, analysis.repeats)
+    mass = statistics.mass(analysis.terms)
+    scored = [replace(signal, mass=mass) if signal.name == "keyword" else signal for signal in scored]
+    held = holders_of(codes, memories) if codes else {}
+    signals = {signal.name: signal for signal in with_codes(scored, analysis, statistics, held, store, where)}
+    for probe in probes:
+        terms = probe.analysis.asked if "keyword" in probe.families else ()
+        mass = store.statistics(probe.analysis.terms, where.scopes).mass(probe.analysis.terms) if terms else 0.0
+        for signal in store.score(memories, terms, probe.vector, space, where):
+            name = f"{signal.name}:{probe.label}"
+            signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
+    if request.added is not None and (beside := _beside(store, request, memories)) is not None:
+        signals[beside.name] = beside
+    names = _name_matches(analysis, runs, memories, request.language)
+    known = [match.name for match in names.values() if match.relation in _NAMED]
+    if known:
+        analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
+    return Context(
+        query=query,
+        analysis=analysis,
+        memories=memories,
+        signals=signals,
+        names=with_code_matches(names, held) if held else names,
+        statistics=statistics,
+        unheld=unheld(codes) if codes else None,
+    )
+
+
+def _beside(store: Store, request: Request, memories: Candidates) -> Signal | None:
+    """Score those candidates that are in another language by the additional model; None if none is."""
+    added, where = request.added, request.resolution.query.where
+    assert added is not None
+    others = store.in_other_languages(memories, added.language, where.scopes)
+    known = {*added.marks.values()}
+    ids = [identity for identity, language in others.items() if language in known]
+    for signal in store.score(ids, (), added.vector, added.embedder.fingerprint, where) if ids else ():
+        return replace(signal, name=added.name, floor=None)
+    return None
+
+
+def _name_matches(
+    analysis: Analysis, runs: tuple[Run, ...], memories: Mapping[MemoryId, Held], language: str
+) -> dict[MemoryId, NameMatch]:
+    proposed = (identity for run in runs if run.name == "name" for identity in run.ids)
+    matches: dict[MemoryId, NameMatch] = {}
+    for identity in proposed:
+        if identity not in memories:
+            continue
+        match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
+        if match is not None:
+            # Words that only the name spells so are searched in its spelling.
+            said = match.words if match.name.isascii() else (*match.words, match.name)
+            matches[identity] = match._replace(words=tokens_of(" ".join(said), language))
+    return matches
+
+
+def _with_inputs(store: Store, request: Request, context: Context) -> tuple[Context, Mapping[MemoryId, Vector]]:
+    """Gather what only some recipes' stages read: memories, vectors to compare, languages, ends of chats."""
+    reads, scopes = request.reads, context.query.where.scopes
+    vectors: Mapping[MemoryId, Vector] = {}
+    if "likeness" in reads and request.space:
+        vectors = store.vectors(sorted(context.memories), request.space, scopes)
+    if "memories" in reads or ("likeness" in reads and len(vectors) < len(context.memories)):
+        read = store.fetch([*context.memories], scopes).memories
+        context = replace(context, memories=Candidates.of({**context.memories, **read}))
+    spoken = context.analysis.shown_language
+    if "languages" in reads and spoken and (others := store.in_other_languages(context.memories, spoken, scopes)):
+        context = replace(context, languages=others)
+    if "chats" in reads:
+        turns = map(memory_of, context.memories.values())
+        sessions = {(memory.scope, memory.session) for memory in turns if memory.session}
+        context = replace(context, chats=store.last_positions(sessions)) if sessions else context
+    return context, vectors
+
+
+def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
+    """Remove candidates outside the caller's scopes, a defect of the store; report it without content."""
+    inside = tuple(candidate for candidate in run.candidates if candidate.id in context.memories)
+    foreign = len(run.candidates) - len(inside)
+    if not foreign:
+        return run
+    removed = f"removed {counted(foreign, 'candidate')} from outside the scope; please report this"
+    notices.append(Notice("scope-defect", removed))
+    return Run(run.name, inside, run.notices)
+
+
+def _run_notices(runs: tuple[Run, ...], context: Context, request: Request) -> Iterator[Notice]:
+    """Yield the notices of the runs, and what an answer lacks without words or vectors."""
+    # Notices about the whole index are repeated by every run.
+    yield from dict.fromkeys(notice for run in runs for notice in run.notices)
+    analysis = context.analysis
+    if "keyword" in request.plan.runs and not analysis.terms:
+        yield Notice("no-terms", "the query holds no word to look for, so there was no keyword run")
+    if request.vector is None:
+        return
+    signal, missing = context.signals.get("vector"), 0
+    values = signal.values if signal else {}
+    is_whole = isinstance(values, Column) and values.array is not None and len(values.ids) == len(context.memories)
+    if not is_whole:  # an array has no gaps
+        missing = column_of(values, list(context.memories)).count(None)
+    if missing and missing == len(context.memories):
+        yield Notice("no-vectors", f"no candidate has a vector of {request.space} yet; `whyrank ingest` makes them")
+    elif missing and all(notice.code != LACKING for run in runs for notice in run.notices):
+        lacking = f"{missing} of {len(context.memories)} candidates {which(missing, 'has', 'have')} no vector yet"
+        yield Notice(LACKING, f"{lacking}; words alone speak for what has none")
