@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .types.expressions import All, Either, Holds
 from .types.memory import USUAL_IMPORTANCE, Former, Memory, Notice, Order, Scope
-from .types.query import ONCE, Analysis, Join, Plan, Query, Repeats, Run, Signal, Statistics, Where
+from .types.query import ONCE, Analysis, Join, Plan, Query, Repeats, Run, Signal, Statistics, Stopwatch, Where
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -253,10 +252,6 @@ class Resolution:
     readers: Mapping[int, int] = field(default_factory=dict)
     notes: Mapping[str, str | None] = field(default_factory=dict)
 
-    def note(self, name: str) -> str | None:
-        """Return the text of a note that was asked for."""
-        return self.notes.get(name)
-
 
 class Probe(NamedTuple):
     """One text searched beside the query, or in its place, and the kinds of runs that search it."""
@@ -306,21 +301,6 @@ class AddedSpace(NamedTuple):
             return notice
         lacking = f"some memories in another language have no {self.name} yet, so it does not vote for them"
         return Notice(ADDED_LACKING, f"{lacking}; `whyrank embed` makes what is missing")
-
-
-class Stopwatch:
-    """Milliseconds by stage of a search."""
-
-    def __init__(self) -> None:
-        self.milliseconds: dict[str, float] = {}
-        self._start = self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        """Add the time since the last lap to a stage, and set the total."""
-        now = time.perf_counter()
-        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._last) * 1000
-        self.milliseconds["total"] = (now - self._start) * 1000
-        self._last = now
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from tests.properties.test_search_laws import EMBEDDER, OpenStore, dictionaries,
 from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions, memories, recipes, worlds
 from whyrank.analysis.tokenizer import tokens_of
 from whyrank.errors import NotFound
-from whyrank.protocols import Stopwatch
 from whyrank.ranking.boosts import Base, Boosts, Importance, TokenMatch
 from whyrank.ranking.counterfactuals import (
     NEARLY,
@@ -50,7 +49,7 @@ from whyrank.search.explain import contrast
 from whyrank.search.searcher import Searcher
 from whyrank.types.expressions import label_of
 from whyrank.types.memory import GLOBAL, Memory
-from whyrank.types.query import Query, Where
+from whyrank.types.query import Query, Stopwatch, Where
 from whyrank.types.results import Ranking
 
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, RECIPES_UNDER_LAW, collections, filled, told
 from tests.properties.worlds import NOW, SEEN, queries
-from whyrank.protocols import Stopwatch
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.retrieval import retrieve
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.query import Expansion, Query, Where
+from whyrank.types.query import Expansion, Query, Stopwatch, Where
 from whyrank.types.trail import replay
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from ..analysis.normalize import UNSPACED
 from ..analysis.tokenizer import all_tokens
 from ..errors import ConfigError, ProviderError, WhyrankError
 from ..formatting import counted
-from ..protocols import Stopwatch
 from ..ranking.recipes import recipe_named
 from ..types.columns import column_of, unit_row
-from ..types.query import Query, Where
+from ..types.query import Query, Stopwatch, Where
 from .confidence import MIN_MEMORIES, Calibration, Cutoffs, coverage_counts
 from .retrieval import retrieve
 

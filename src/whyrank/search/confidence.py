@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..formatting import counted, which
 from ..protocols import Embedder, Store, Thresholds
@@ -19,7 +19,7 @@ from ..types.results import Context, Hits, Ranking
 from ..types.trail import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..types.query import Analysis, Verdict
     from ..types.trail import Unheld
@@ -286,14 +286,12 @@ def keep_calibration(store: Store, made: Calibration) -> None:
     store.put_note(_name(made.space, made.scopes), json.dumps({**asdict(made), "format": _FORMAT}))
 
 
-class _Notes(Protocol):
-    def note(self, name: str, /) -> str | None: ...
-
-
-def calibration_for(notes: _Notes, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
+def calibration_for(
+    note: Callable[[str], str | None], space: str, scopes: frozenset[Scope], memories: int
+) -> Calibration | None:
     """Return the calibration of the visible scopes, or of most of them: a few more memories change little."""
     for place, name in enumerate(note_names(space, scopes)):
-        text = notes.note(name)
+        text = note(name)
         found = _read(text) if text is not None else None
         if found is not None and (not place or not found.is_outgrown(memories)):
             return found
@@ -320,7 +318,7 @@ def calibrated_owners(store: Store) -> list[Scope]:
 def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
     """Return whether these scopes have enough memories and no calibration, or an outgrown one."""
     memories = store.statistics((), scopes).total
-    known = calibration_for(store, space, scopes, memories)
+    known = calibration_for(store.note, space, scopes, memories)
     return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
 
 

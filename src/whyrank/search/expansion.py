@@ -28,7 +28,8 @@ _HYDE_MODE = "hyde"
 
 def texts_of(query: Query, plan: Plan) -> Sequence[str]:
     """Return the texts of an expansion that a plan may search beside the query, or in its place."""
-    if query.expansion is None or not _families(query, plan):
+    assert query.expansion is not None
+    if not _families(query, plan):
         return ()
     return query.expansion.texts[: 1 if query.expansion.mode == _HYDE_MODE else MOST_FURTHER_RUNS]
 

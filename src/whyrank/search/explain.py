@@ -15,7 +15,6 @@ from ..analysis.query import MEMORY_FIELDS, is_said
 from ..analysis.tokenizer import words_meaning
 from ..errors import ConfigError, NotFound
 from ..formatting import on_one_line
-from ..protocols import Stopwatch
 from ..ranking.counterfactuals import (
     Change,
     DroppedTerm,
@@ -34,7 +33,7 @@ from ..ranking.ranking import Stage
 from ..ranking.recipes import Recipe, rank, rank_pool
 from ..ranking.stages import name_tier
 from ..types.expressions import Leaf, Says, refusal
-from ..types.query import Query, Run, Where, literally
+from ..types.query import Query, Run, Stopwatch, Where, literally
 from ..types.results import Hits, Ranking, Results, memory_of
 from .expansion import replaces_the_question, shares_of
 from .retrieval import Retrieved

@@ -15,7 +15,7 @@ from ..analysis.query import analyse, asked_for, long_terms
 from ..analysis.tokenizer import tokens_of
 from ..errors import ProviderTimeout
 from ..formatting import counted
-from ..protocols import AddedSpace, Embedder, Fetched, Probe, Question, Request, Stopwatch, Store, Vector
+from ..protocols import AddedSpace, Embedder, Fetched, Probe, Question, Request, Store, Vector
 from ..ranking.boosts import TokenGate
 from ..ranking.diversity import Similarity
 from ..ranking.fusion import family_of
@@ -23,7 +23,7 @@ from ..ranking.recipes import rank_pool
 from ..ranking.stages import Rerank
 from ..types.columns import unit_row
 from ..types.memory import Notice
-from ..types.query import Analysis, Deadline, Query, Run, call_within
+from ..types.query import Analysis, Deadline, Query, Run, Stopwatch, call_within
 from ..types.results import Context, Labels, memory_of
 from .confidence import calibration_for, note_names
 from .expansion import probes_for, shares_of, texts_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..types.columns import MemoryId
     from .confidence import Calibration
 
+_READ_HERE = frozenset({"likeness", "labels", "opinions"})  # inputs of stages that no store gives
 _LABELS_KEPT = 4_096  # the chunks of a file share theirs, and many questions find the same files
 
 
@@ -87,7 +88,7 @@ def retrieve(
     """
     plan, scopes, deadline = recipe.plan, query.where.scopes, query.deadline
     question = parse(query, language)
-    texts = texts_of(query, plan)
+    texts = texts_of(query, plan) if query.expansion is not None else ()
     further = [analyse(text, language, query.where.moment) for text in texts]
     if plan.analysis == "strict-length":
         question = question._replace(analysis=_in_long_words(question.analysis, language))
@@ -104,7 +105,7 @@ def retrieve(
     probes: tuple[Probe, ...] = ()
     if query.expansion is not None:
         probes = _probes(resolution, texts, recipe, embedder, vector, notices, late)
-    beside = _added_space(question.analysis, added, resolution, notices, late)
+    beside = _added_space(question.analysis, added, resolution, notices, late) if added is not None else None
     watch.lap("embedding")
     reads = recipe.reads | further_reads
     found = store.retrieve(Request(resolution, plan, language, vector, space, probes, beside, reads, watch))
@@ -116,8 +117,9 @@ def retrieve(
     if found.probes:
         decided = replace(decided, fusion=decided.fusion.split(shares_of(found.runs, found.probes)))
     total = resolution.statistics.total
-    calibration = calibration_for(resolution, space, scopes, total)
-    further_calibration = calibration_for(resolution, added.fingerprint, scopes, total) if added and beside else None
+    note = resolution.notes.get
+    calibration = calibration_for(note, space, scopes, total)
+    added_calibration = calibration_for(note, beside.embedder.fingerprint, scopes, total) if beside else None
     retrieved = Retrieved(
         runs=found.runs,
         context=found.context,
@@ -127,12 +129,12 @@ def retrieve(
         notices=tuple(notices),
         probes=found.probes,
         calibration=calibration,
-        added_calibration=further_calibration,
+        added_calibration=added_calibration,
         readers=resolution.readers,
         added=beside,
     )
     retrieved = replace(retrieved, context=_with_floors(retrieved, embedder))
-    return _with_stage_inputs(retrieved, found.vectors, reads, store, language) if reads else retrieved
+    return _with_stage_inputs(retrieved, found.vectors, reads, store, language) if reads & _READ_HERE else retrieved
 
 
 def timeout_notice(deadline: Deadline, late: Sequence[str]) -> Notice:
@@ -217,13 +219,13 @@ def _probes(
 
 def _added_space(
     analysis: Analysis,
-    embedder: Embedder | None,
+    embedder: Embedder,
     resolution: Resolution,
     notices: list[Notice],
     late: list[str],
 ) -> AddedSpace | None:
     """Embed the query by the additional model, if the store holds another language that it supports."""
-    if embedder is None or not analysis.text.strip():
+    if not analysis.text.strip():
         return None
     there = resolution.languages
     language = language_asked(analysis, there)

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING
 from ..analysis.normalize import estimated_tokens
 from ..errors import StoreTimeout
 from ..formatting import counted, which
-from ..protocols import ALTERED, UNREADABLE, AddedSpace, Embedder, Fetched, Stopwatch, Store, Thresholds
+from ..protocols import ALTERED, UNREADABLE, AddedSpace, Embedder, Store, Thresholds
 from ..ranking.ranking import keep, split_dropped
 from ..ranking.recipes import Recipe, guarded, rank
 from ..ranking.stages import Top
 from ..types.memory import Notice
+from ..types.query import Stopwatch
 from ..types.results import Candidates, Hit, Ranking, Results
 from .confidence import SURE, Beside, Judgement, judged, notices_about
 from .retrieval import Retrieved, floor_of, parse, retrieve, timeout_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
+    from ..protocols import Fetched
+    from ..types.columns import MemoryId
     from ..types.query import Query, Where
 
 _CUT = frozenset({"top"})  # the stage that cuts the page out of all that was ranked
@@ -114,7 +118,7 @@ class Searcher:
         watch = Stopwatch()
         # One snapshot for all of it: a found memory can still be read.
         with self.store.reading():
-            query, said = within_limits(query)
+            query, said = within_limits(query) if query.limit > MAX_LIMIT else (query, ())
             if query.min_confidence is None:
                 retrieved, ranking = self.ranked(query, recipe, watch, further_reads)
             else:
@@ -127,7 +131,10 @@ class Searcher:
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict != "found":
                 ranking = keep(ranking, "strict", lambda hit: f"the verdict is {verdict}")
-            said += (*retrieved.notices, *ranking.notices, *_damage(retrieved.read, ranking.hits))
+            said += (*retrieved.notices, *ranking.notices)
+            read, shown = retrieved.read, {hit.id for hit in ranking.hits}
+            if read.mended or read.altered or not shown <= read.memories.keys():
+                said += tuple(_damage(read, shown))
             if ranking.hits or ranking.dropped:
                 said += notices_about(retrieved.calibration, retrieved.total)
             elif not retrieved.total:
@@ -151,11 +158,12 @@ class Searcher:
         self, query: Query, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str] = frozenset()
     ) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, read what is shown, and return the retrieved data too, for explanations."""
-        retrieved = self.retrieved(query, recipe, watch, further_reads)
+        store, embedder, added = self.store, self.embedder, self.added
+        retrieved = retrieve(query, recipe, store, embedder, self.language, watch, added, further_reads)
         ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         watch.lap("ranking")
         wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
-        read = self.store.fetch(wanted, retrieved.context.query.where.scopes)
+        read = store.fetch(wanted, retrieved.context.query.where.scopes)
         known = read.memories
         shown = tuple(
             hit._replace(
@@ -182,11 +190,9 @@ class Searcher:
         retrieved = replace(retrieved, context=replace(retrieved.context, query=page))
         return retrieved, Top(query.limit, query.offset)(keep(ranking, SURE, reason), retrieved.context)
 
-    def retrieved(
-        self, query: Query, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str] = frozenset()
-    ) -> Retrieved:
+    def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
         """Retrieve the candidates of a query, with all input of the recipe's stages."""
-        return retrieve(query, recipe, self.store, self.embedder, self.language, watch, self.added, further_reads)
+        return retrieve(query, recipe, self.store, self.embedder, self.language, watch, self.added)
 
     def judged(self, ranking: Ranking, retrieved: Retrieved) -> Judgement:
         """Give every hit its confidence, and the answer its verdict."""
@@ -206,11 +212,8 @@ def _beside(retrieved: Retrieved, added: AddedSpace) -> Beside | None:
     return Beside(added.name, signal.values, Thresholds(weak, found))
 
 
-def _damage(read: Fetched, hits: Sequence[Hit]) -> Iterator[Notice]:
+def _damage(read: Fetched, shown: AbstractSet[MemoryId]) -> Iterator[Notice]:
     """Yield notices that count the hits that could not be read in full."""
-    shown = {hit.id for hit in hits}
-    if not read.mended and not read.altered and shown <= read.memories.keys():
-        return
     damaged = len(read.mended & shown)
     if damaged:
         memories = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ..analysis.names import match_in_any_spelling, names_of
+from ..analysis.names import is_code, match_in_any_spelling, names_of
 from ..analysis.tokenizer import tokens_of
 from ..errors import StoreTimeout
 from ..formatting import counted, which
@@ -119,7 +119,9 @@ def _scored(
     mass = statistics.mass(analysis.terms)
     scored = [replace(signal, mass=mass) if signal.name == "keyword" else signal for signal in scored]
     held = holders_of(codes, memories) if codes else {}
-    signals = {signal.name: signal for signal in with_codes(scored, analysis, statistics, held, store, where)}
+    if held or is_code(analysis.text):
+        scored = with_codes(scored, analysis, statistics, held, store, where)
+    signals = {signal.name: signal for signal in scored}
     for probe in probes:
         terms = probe.analysis.asked if "keyword" in probe.families else ()
         mass = store.statistics(probe.analysis.terms, where.scopes).mass(probe.analysis.terms) if terms else 0.0

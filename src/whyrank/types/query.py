@@ -50,6 +50,21 @@ class Deadline:
         return self.start + GRACE * self.timeout_ms / 1_000
 
 
+class Stopwatch:
+    """Milliseconds by stage of a search."""
+
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, float] = {}
+        self._start = self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Add the time since the last lap to a stage, and set the total."""
+        now = time.perf_counter()
+        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._last) * 1000
+        self.milliseconds["total"] = (now - self._start) * 1000
+        self._last = now
+
+
 def call_within(seconds: float | None, work: Callable[[], Made], setting: str) -> Made:
     """Call a function in a thread that is abandoned on timeout: a provider may respect no limit."""
     said: list[Made] = []

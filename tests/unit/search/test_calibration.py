@@ -138,9 +138,9 @@ def test_what_was_kept_is_read_again_for_the_same_scopes_and_space_only() -> Non
     store = MemoryStore()
     keep_calibration(store, made())
     keep_calibration(store, made(7, scopes=("global", "user:1")))
-    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 9_000) == made()
-    assert calibration_for(store, SPACE, frozenset({GLOBAL, USER}), 9_000) == made(7, scopes=("global", "user:1"))
-    assert calibration_for(store, "another", frozenset({GLOBAL}), 100) is None
+    assert calibration_for(store.note, SPACE, frozenset({GLOBAL}), 9_000) == made()
+    assert calibration_for(store.note, SPACE, frozenset({GLOBAL, USER}), 9_000) == made(7, scopes=("global", "user:1"))
+    assert calibration_for(store.note, "another", frozenset({GLOBAL}), 100) is None
     assert [found.memories for found in calibrations_in(store, SPACE)] == [100, 7]
     assert calibrations_in(store, "another") == []
 
@@ -151,7 +151,7 @@ def test_few_memories_more_go_by_what_they_are_added_to() -> None:
     keep_calibration(store, made(150, scopes=("global", "user:1")))
 
     def over(memories: int, *scopes: Scope) -> int | None:
-        found = calibration_for(store, SPACE, frozenset({GLOBAL, *scopes}), memories)
+        found = calibration_for(store.note, SPACE, frozenset({GLOBAL, *scopes}), memories)
         return found.memories if found is not None else None
 
     assert over(299, USER, SESSION) == 150  # the session in what the user sees
@@ -165,7 +165,7 @@ def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
     keep_calibration(store, made())
     [name] = store.notes()
     store.put_note(name, text)
-    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
+    assert calibration_for(store.note, SPACE, frozenset({GLOBAL}), 100) is None
     assert calibrations_in(store, SPACE) == []
 
 
@@ -181,7 +181,7 @@ def test_a_note_that_says_what_nobody_measures_is_no_calibration(damaged: dict[s
     keep_calibration(store, made())
     [(name, text)] = store.notes().items()
     store.put_note(name, json.dumps({**json.loads(text), **damaged}))
-    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
+    assert calibration_for(store.note, SPACE, frozenset({GLOBAL}), 100) is None
 
 
 def test_a_calibration_of_another_evidence_is_measured_again_and_forgotten_with_its_scope(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_calibration_of_another_evidence_is_measured_again_and_forgotten_with_
     keep_calibration(store, made(40, scopes=("global", "user:1")))
     for name, text in store.notes().items():
         store.put_note(name, text.replace('"format": 3', '"format": 2'))
-    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 40) is None
+    assert calibration_for(store.note, SPACE, frozenset({GLOBAL}), 40) is None
     assert is_due(store, SPACE, frozenset({GLOBAL}))
     assert calibrated_owners(store) == [GLOBAL, USER]
     assert notes_about(store, USER) == [name for name in store.notes() if "user:1" in name]
