@@ -111,7 +111,7 @@ def switched(folder: Path, memories: int, readers: int) -> Outcome:
             time.sleep(0.02)
         time.sleep(0.5)
         start = time.perf_counter()
-        assert engine.change_model("directions").switched
+        assert engine.models.use("directions").switched
         seconds = time.perf_counter() - start
         time.sleep(1.0)
         (folder / "go-on").unlink()

@@ -580,7 +580,7 @@ MUTANTS = (
     ),
     Mutant(
         "a switch before the space is filled",
-        "engine/spaces.py",
+        "engine/models.py",
         "        before = self._begin(space)\n",
         "        before = self._begin(space)\n        self._serving.change(lambda roles: roles.switched(space))\n",
         "tests/unit/test_spaces.py",
@@ -588,7 +588,7 @@ MUTANTS = (
     Mutant(
         "the settings decide which space answers",
         "engine/spaces.py",
-        "embedder = self._configured if space is None else self.made(space)",
+        "embedder = self._configured if roles.serving is None else self.made(roles.serving)",
         "embedder = self._configured",
         "tests/unit/test_spaces.py",
     ),
@@ -608,7 +608,7 @@ MUTANTS = (
     ),
     Mutant(
         "pins lost by the new model do not matter",
-        "engine/spaces.py",
+        "engine/models.py",
         "if agreement is not None and agreement.lost and not force:",
         "if False:",
         "tests/unit/test_spaces.py",
@@ -856,14 +856,15 @@ MUTANTS = (
         "an id of somebody else is suggested",
         "engine/memories.py",
         "where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())",
-        "where = Where(self._every_scope(), include_superseded=True, include_expired=True, now=self._clock())",
+        "where = Where(scopes_in(self._store), include_superseded=True, include_expired=True, now=self._clock())",
         "tests/reliability/test_walls.py",
     ),
     Mutant(
         "a key of one scope counts in all",
         "engine/facts.py",
         "known = self._store.written(owner, key)",
-        "known = next(filter(None, (self._store.written(one, key) for one in self._every_scope())), None)",
+        "all_scopes = map(Scope.parse, self._store.status('').scopes)\n"
+        "            known = next(filter(None, (self._store.written(one, key) for one in all_scopes)), None)",
         "tests/reliability/test_walls.py",
     ),
     Mutant(

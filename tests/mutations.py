@@ -37,9 +37,7 @@ DAMAGE = frozenset(
 
 def opened(path: Path) -> Engine:
     """Open a store whose clock stands still."""
-    engine = whyrank.open(path, workspace=path.parent, calibration="manual")
-    engine._clock = lambda: NOW
-    return engine
+    return whyrank.open(path, workspace=path.parent, calibration="manual", clock=lambda: NOW)
 
 
 def make_world(folder: Path) -> Path:
@@ -65,7 +63,7 @@ def make_world(folder: Path) -> Path:
         memory.update(first.id, scope=MINE, importance=4)
         memory.update(first.id, scope=MINE, text=first.text + " and more")
         memory.add("Robin drinks tea at the harbour now", scope=MINE, supersedes=memory.list(scope=MINE, limit=3)[2].id)
-        memory.put(
+        memory.facts.import_memories(
             [
                 Memory(f"turn{position}", said, session="s1", speaker="ann", position=position)
                 for position, said in enumerate(("the ferry leaves at nine", "from which harbour", "the copper one"))
@@ -131,7 +129,7 @@ def _searched(memory: Engine, **asked: Any) -> tuple[object, tuple[Notice, ...]]
 
 def _listed(memory: Engine) -> tuple[object, tuple[Notice, ...]]:
     found = memory.list(scope=MINE, limit=500)
-    return found, memory.unlisted(found, scope=MINE)
+    return found, memory.memories.list_notices(found, scope=MINE)
 
 
 # -- mutations -------------------------------------------------------------------------------------------------------

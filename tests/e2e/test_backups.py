@@ -97,8 +97,10 @@ def test_readers_meet_one_content_or_the_other_while_a_store_is_restored(workspa
     store = workspace / "pair.db"
     with whyrank.open(store, workspace=workspace, embedding="none", calibration="manual") as engine:
         for word in ("oak", "elm"):
-            engine.forget_scope("global")
-            engine.put([whyrank.Memory(f"m{number}", f"the mast number {number} is {word}") for number in range(3)])
+            engine.memories.forget_scope("global")
+            engine.facts.import_memories(
+                [whyrank.Memory(f"m{number}", f"the mast number {number} is {word}") for number in range(3)]
+            )
             engine.backup(workspace / f"{word}.db")
         answers: list[frozenset[str]] = []
         stop = threading.Event()

@@ -78,7 +78,7 @@ QUESTIONS = ["green tea", "where is the ferry moored?", "Compost", "compots", "s
 @pytest.fixture
 def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
     """Return the examples with a real id and a real evaluation set in them; one answer is pinned."""
-    engine.pin("turn the heap", "notes/garden/compost.md")
+    engine.pins.add("turn the heap", "notes/garden/compost.md")
     tea = engine.list(path="notes/tea.md")[0].id
     old = engine.add("the old ferry has gone").id
     places = {

@@ -106,7 +106,7 @@ def test_the_other_answers_are_the_librarys_too(server: Serving, engine: whyrank
     own = serialize.results(engine.search(query, limit=2), explain=True)
     assert {**explained, "timings": {}} == {**own, "timings": {}}
     shown = server.client.get(f"/v1/memories/{first}").json()
-    assert shown == serialize.shown(engine.get(first), engine.history(first), engine.replaced(first))
+    assert shown == serialize.shown(engine.get(first), engine.history(first), engine.memories.replaced(first))
     status = server.client.get("/v1/status").json()
     assert (status["memories"], status["version"], status["evaluation"]) == (
         engine.status().memories, whyrank.__version__, None,

@@ -103,7 +103,7 @@ def test_where_the_server_is_gone_words_answer_and_say_what_mends_it(call: Run, 
 def test_a_model_that_loses_pins_is_not_taken(call: Run, served: FaultyServer, workspace: Path) -> None:
     question = "hot beverages at breakfast"  # no word of it stands in the note
     with whyrank.open(workspace / STORE, workspace=workspace) as memory:
-        memory.pin(question, memory.search(question, recipe="vector", limit=1)[0].id, within=1)
+        memory.pins.add(question, memory.search(question, recipe="vector", limit=1)[0].id, within=1)
     done = call("model", "use", "openai", "--check")
     assert done.status == 16
     assert "of the first 10 results are the same over" in done.out

@@ -42,7 +42,7 @@ def test_a_folder_reached_by_a_link_is_stored_once(workspace: Path, call: Run, m
 
 def test_a_file_that_was_stored_under_its_whole_path_is_renamed(workspace: Path, call: Run) -> None:
     with whyrank.open(workspace / STORE, workspace=workspace) as memory:
-        memory.forget_scope("global")
+        memory.memories.forget_scope("global")
         memory.ingest(workspace / "notes", base=workspace.parent / "elsewhere")
     assert all(path.startswith("/") for path in paths_in(call))
     assert "6 renamed" in call("ingest", "notes").out

@@ -113,7 +113,7 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[whyrank.E
             written(place / "notes", page, pair.slug)
     with whyrank.open(place / "memory.db", workspace=place, **{"model.folder": str(MODELS)}) as memory:  # type: ignore[arg-type]
         memory.ingest(place / "notes")
-        memory.add_model("multilingual")
+        memory.models.add("multilingual")
         yield memory
 
 

@@ -21,7 +21,7 @@ def main(path: Path) -> None:
         engine.add("The hand-over takes ten minutes", scope="user:42", supersedes=old.id)
         changed = engine.add("Two GPUs hang in the cellar", tags=["machines"], importance=4)
         engine.update(changed.id, text="Three GPUs hang in the cellar")
-        engine.recalled(changed.id)
+        engine.mark_used(changed.id)
         engine.add("Suzy drinks tea")
     note.unlink()
     untitled.unlink()

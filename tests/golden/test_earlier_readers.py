@@ -51,12 +51,16 @@ def test_words_are_found_when_they_are_read_anew(store: Path) -> None:
     with whyrank.open(store, workspace=store.parent) as engine:
         assert "old-words" in codes(engine)
         assert [found(engine, word) for word in FOUND_BY] == [[]] * len(FOUND_BY)
-        assert (engine.old_words(), engine.read_anew(), engine.old_words()) == (6, 6, 0)
+        assert (engine.maintenance.stale_count(), engine.maintenance.reindex(), engine.maintenance.stale_count()) == (
+            6,
+            6,
+            0,
+        )
         assert {word: found(engine, word) for word in FOUND_BY} == {word: [text] for word, text in FOUND_BY.items()}
         assert "old-words" not in codes(engine)
-        assert engine.read_anew() == 0
+        assert engine.maintenance.reindex() == 0
     with whyrank.open(store, workspace=store.parent) as engine:
-        assert engine.old_words() == 0
+        assert engine.maintenance.stale_count() == 0
 
 
 def test_nothing_but_words_changes(store: Path) -> None:
@@ -64,13 +68,13 @@ def test_nothing_but_words_changes(store: Path) -> None:
 
         def all_there_is() -> tuple[object, ...]:
             memories = engine._store.browse(Where(SCOPES, include_superseded=True, now=0.0), 100)
-            kept = engine._store.vectors([memory.id for memory in memories], engine.space, SCOPES)
+            kept = engine._store.vectors([memory.id for memory in memories], engine.models.space, SCOPES)
             tables = ("vectors", "history", "write_keys", "files", "embedding_failures")
             rows = [engine._store._read(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]  # type: ignore[attr-defined]
             return memories, {key: np.asarray(vector).tolist() for key, vector in kept.items()}, rows
 
         before = all_there_is()
-        assert engine.read_anew() == 6
+        assert engine.maintenance.reindex() == 6
         assert all_there_is() == before
         assert len(before[0]) == 6  # type: ignore[arg-type]
         assert engine.status().without_vector == 0
@@ -79,13 +83,13 @@ def test_nothing_but_words_changes(store: Path) -> None:
 def test_a_write_takes_some_along_and_an_ingest_all(store: Path, tmp_path: Path) -> None:
     with whyrank.open(store, workspace=store.parent) as engine:
         engine.add("Robin waters the plants")
-        assert engine.old_words() == 0  # there are fewer than a write takes along
+        assert engine.maintenance.stale_count() == 0  # there are fewer than a write takes along
     shutil.copy(STORES / "reader3.db", store)
     (tmp_path / "new.md").write_text("# New\n\nA file.\n", encoding="utf-8")
     with whyrank.open(store, workspace=store.parent) as engine:
         report = engine.ingest(tmp_path / "new.md")
         assert ("words", "those of 6 memories that were stored before were read anew") in report.remarks
-        assert engine.old_words() == 0
+        assert engine.maintenance.stale_count() == 0
 
 
 UNTITLED = "They hang in the cellar behind the bicycles."
@@ -117,13 +121,13 @@ def test_the_name_of_an_untitled_file_is_embedded_when_it_is_read_anew(untitled:
         assert "old-words" in codes(engine)
         assert cosine(engine) == pytest.approx(embedded(UNTITLED), abs=1e-3)  # it goes on answering
         assert engine.doctor().findings == ()
-        texts = engine.status().spaces[engine.space]
+        texts = engine.status().spaces[engine.models.space]
         engine.add("Robin waters the plants")
         assert cosine(engine) == pytest.approx(embedded(f"winter-tyres\n{UNTITLED}"), abs=1e-3)
         assert embedded(f"winter-tyres\n{UNTITLED}") > embedded(UNTITLED) + 0.2
         assert "old-words" not in codes(engine)
         assert engine.status().without_vector == 0
-        assert engine.status().spaces[engine.space] == texts + 1  # the fact's
+        assert engine.status().spaces[engine.models.space] == texts + 1  # the fact's
         assert engine.doctor(deep=True).findings == ()
 
 

@@ -43,8 +43,8 @@ def expected(embedder: WordLlama, text: str) -> float:
 
 def test_earlier_vectors_go_on_answering_and_it_is_said(store: Path) -> None:
     with open_store(store) as engine:
-        assert engine.space == EARLIER.fingerprint
-        assert engine.has_earlier_vectors()
+        assert engine.models.space == EARLIER.fingerprint
+        assert engine.models.has_earlier_vectors()
         assert codes(engine) >= {"earlier-vectors"}
         assert not codes(engine) & {"vector-off", "model-differs"}
         [message] = [said.message for said in engine.search("tea").notices if said.code == "earlier-vectors"]
@@ -57,25 +57,25 @@ def test_earlier_vectors_go_on_answering_and_it_is_said(store: Path) -> None:
 def test_told_to_the_store_changes_to_the_vectors_of_today_and_back(store: Path) -> None:
     with open_store(store) as engine:
         before = cosines(engine)
-        made = engine.renew_vectors()
+        made = engine.models.reembed()
         assert made == len(engine.list(scope="user:42", include_superseded=True, limit=100)) > 0
-        assert engine.space == TODAY.fingerprint
-        assert not engine.has_earlier_vectors()
+        assert engine.models.space == TODAY.fingerprint
+        assert not engine.models.has_earlier_vectors()
         assert "earlier-vectors" not in codes(engine)
         after = cosines(engine)
         assert after.keys() == before.keys()
         [tea] = [text for text in after if text in ("Suzy prefers tea", "Suzy drinks tea")]
         assert after[tea] == pytest.approx(expected(TODAY, tea), abs=1e-3)
         assert before[tea] == pytest.approx(expected(EARLIER, tea), abs=1e-3)
-        assert engine.renew_vectors() == 0
-        assert engine.rollback_model().space == EARLIER.fingerprint
+        assert engine.models.reembed() == 0
+        assert engine.models.rollback().space == EARLIER.fingerprint
         assert cosines(engine) == before
     with open_store(store) as engine:
-        assert engine.space == EARLIER.fingerprint
+        assert engine.models.space == EARLIER.fingerprint
 
 
 def test_where_words_answer_alone_there_is_nothing_to_renew(store: Path) -> None:
     with open_store(store, embedding="none") as engine:
-        assert not engine.has_earlier_vectors()
-        assert engine.renew_vectors() == 0
+        assert not engine.models.has_earlier_vectors()
+        assert engine.models.reembed() == 0
         assert "earlier-vectors" not in codes(engine)

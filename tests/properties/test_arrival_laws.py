@@ -82,17 +82,17 @@ def done(engine: Engine, act: Act, added: list[str]) -> Any:
             replaced = which if act.verb == "replace" else TEXTS[act.which]
             memory = engine.add(act.text, scope=act.scope, supersedes=replaced)
         elif act.verb == "update":
-            memory, told = changed(engine.revise(which, scope=act.scope, importance=4, decay=act.decay))
+            memory, told = changed(engine.facts.revise(which, scope=act.scope, importance=4, decay=act.decay))
         elif act.verb == "retext":
-            memory, told = changed(engine.revise(which, scope=act.scope, text=act.text))
+            memory, told = changed(engine.facts.revise(which, scope=act.scope, text=act.text))
         elif act.verb == "rename":
-            memory, told = changed(engine.revise(which, scope=act.scope, text=act.text, name=act.decay))
+            memory, told = changed(engine.facts.revise(which, scope=act.scope, text=act.text, name=act.decay))
         elif act.verb == "bring-back":
-            memory, told = changed(engine.revise(which, scope=act.scope, supersedes=None))
+            memory, told = changed(engine.facts.revise(which, scope=act.scope, supersedes=None))
         elif act.verb == "forget":
             return engine.forget(which, scope=act.scope)
         elif act.verb == "recall":
-            return engine.recalled(which, scope=act.scope)
+            return engine.mark_used(which, scope=act.scope)
         elif act.verb == "list":
             return engine.list(scope=act.scope, include_superseded=True)
         else:

@@ -68,18 +68,18 @@ def _done(engine: Engine, act: Act) -> Any:
     scope = act.scope
     known = [memory.id for memory in engine.list(scope=scope, include_superseded=True) if memory.text == act.other]
     if act.verb == "add":
-        return engine.remember(act.text, scope=scope, key=act.key, decay=act.decay, tags=[act.other])
+        return engine.facts.remember(act.text, scope=scope, key=act.key, decay=act.decay, tags=[act.other])
     if act.verb == "replace":
-        return engine.remember(act.text, scope=scope, supersedes=act.other)
+        return engine.facts.remember(act.text, scope=scope, supersedes=act.other)
     if act.verb == "update":
         return [engine.update(identity, scope=scope, text=act.text, decay=act.decay) for identity in known]
     if act.verb == "recall":
-        return engine.recalled(*known, scope=scope)
+        return engine.mark_used(*known, scope=scope)
     if act.verb == "prune":
         return [memory.id for memory in engine.prune(scope=scope)]
     if act.verb == "forget":
         return engine.forget(*known, scope=scope)
-    return engine.forget_scope(scope)
+    return engine.memories.forget_scope(scope)
 
 
 def exported(engine: Engine, scope: str) -> list[Any]:

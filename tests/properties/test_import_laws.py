@@ -54,7 +54,7 @@ def test_a_round_trip_is_the_identity(
     first, second = (made(store, "merge", folder) for store in stores)
     assert isinstance(first._clock, Clock)
     assert isinstance(second._clock, Clock)
-    first.put(put)
+    first.facts.import_memories(put)
     for hour, act in enumerate(script):
         first._clock.now = moment + hour * HOUR
         done(first, act)

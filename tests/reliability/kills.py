@@ -182,7 +182,8 @@ def read(engine: Engine) -> State:
     texts = {memory.id: memory.text for memory in memories}
     assert len(set(texts.values())) == len(texts), "a text is there twice"
     replaced = {one.text: texts[one.superseded_by] for one in memories if one.superseded_by is not None}
-    model = next((name for name, model in MODELS.items() if model.fingerprint == engine.space), engine.space)
+    space = engine.models.space
+    model = next((name for name, model in MODELS.items() if model.fingerprint == space), space)
     return State(frozenset(texts.values()) - replaced.keys(), replaced, model)
 
 

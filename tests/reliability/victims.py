@@ -94,7 +94,7 @@ def done_by(engine: Engine, op: Op, identity: str) -> str:
         engine.forget(identity)
         return ""
     if op.verb == "switch":
-        engine.change_model(op.text)
+        engine.models.use(op.text)
         return ""
     return engine.add(op.text, supersedes=identity or None).id
 

@@ -27,7 +27,7 @@ import sys, time
 from pathlib import Path
 from benchmarks.switching import opened
 with opened(Path(sys.argv[1])) as engine:
-    engine.change_model("directions", progress=lambda done, total, label: (print(done, flush=True), time.sleep(0.02)))
+    engine.models.use("directions", progress=lambda done, total, label: (print(done, flush=True), time.sleep(0.02)))
 """
 
 
@@ -50,16 +50,16 @@ def kill_change(folder: Path, number: int) -> Counts:
     # The switch is 20 ms and little more behind the last step: half of the kills land around it.
     kill_after(folder, chance.randrange(1, STEPS) if number % 2 else STEPS, chance.uniform(0.0, 0.06))
     with opened(folder) as engine:
-        there = engine.space
+        there = engine.models.space
         kept = engine.status(NEW.fingerprint).spaces.get(NEW.fingerprint, 0)
         if there != NEW.fingerprint:
             assert [answer(engine, question) for question in asked] == before
         else:
             assert kept == MEMORIES
-        change = engine.change_model("directions")
+        change = engine.models.use("directions")
         assert change.embedded == MEMORIES - kept
-        assert (engine.space, engine.status().without_vector) == (NEW.fingerprint, 0)
-        engine.rollback_model()
+        assert (engine.models.space, engine.status().without_vector) == (NEW.fingerprint, 0)
+        engine.models.rollback()
         assert [answer(engine, question) for question in asked] == before
     return {"kills": 1, "kills_after_the_switch": there == NEW.fingerprint}
 

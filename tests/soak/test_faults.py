@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ import whyrank
 from tests.faulty_server import FAULTS, Fault, FaultyServer, seeded_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 FAULTS_PLANNED = 200
@@ -25,7 +26,7 @@ def server() -> Iterator[FaultyServer]:
         yield server
 
 
-def opened(folder: Path, url: str, timeout_s: float) -> whyrank.Engine:
+def opened(folder: Path, url: str, timeout_s: float, clock: Callable[[], float] = time.time) -> whyrank.Engine:
     return whyrank.open(
         folder / "memory.db",
         workspace=folder,
@@ -35,6 +36,7 @@ def opened(folder: Path, url: str, timeout_s: float) -> whyrank.Engine:
         embedder_dimension=32,
         embedder_timeout_s=timeout_s,
         calibration="manual",
+        clock=clock,
     )
 
 
@@ -46,8 +48,7 @@ def test_every_fact_ends_embedded_or_visibly_queued_and_search_stays_up(
     server.plan = [*seeded_plan(seed, 8, SLOW), *seeded_plan(seed, FAULTS_PLANNED - 8, FAULTS, among=60, never=SLOW)]
     random.Random(seed).shuffle(server.plan)
     moment = 1_000_000.0
-    with opened(tmp_path, server.url, 0.1) as engine:
-        engine._clock = lambda: moment
+    with opened(tmp_path, server.url, 0.1, lambda: moment) as engine:
         poison = engine.add("poison " + "x" * 500)  # longer than the server ever takes
         number = 0
         while server.plan:
@@ -60,15 +61,15 @@ def test_every_fact_ends_embedded_or_visibly_queued_and_search_stays_up(
             number += 1
             status = engine.status()
             assert status.memories == len(stored) + 1
-            assert status.without_vector == engine.backlog().waiting
+            assert status.without_vector == engine.models.backlog().waiting
             if status.without_vector:
-                assert engine.backlog().error
+                assert engine.models.backlog().error
     with opened(tmp_path, server.url, 30.0) as engine:
-        done = engine.embed()
-        behind = engine.backlog()
+        done = engine.models.embed()
+        behind = engine.models.backlog()
         assert (done.error, behind.waiting, behind.refused) == ("", 1, 1)  # all but the poison
         assert "longer than the context" in behind.error
-        assert engine.status().spaces == {engine.space: len(stored)}
+        assert engine.status().spaces == {engine.models.space: len(stored)}
         for identity, text in stored.items():
             assert engine.search(text, recipe="vector", limit=1)[0].id == identity
         assert engine.search("poison " + "x" * 500)[0].id == poison.id

@@ -44,10 +44,10 @@ def engine(tmp_path: Path) -> Iterator[whyrank.Engine]:
 def test_a_list_goes_on_and_says_so(engine: whyrank.Engine) -> None:
     found = engine.list()
     assert {memory.text: memory.tags for memory in found} == {BROKEN: (), WHOLE: ("drink",)}
-    [notice] = engine.unlisted(found)
+    [notice] = engine.memories.list_notices(found)
     assert notice.code == "facts-damaged"
     assert "1 memory of these was damaged" in notice.message
-    assert engine.unlisted([memory for memory in found if memory.text == WHOLE]) == ()
+    assert engine.memories.list_notices([memory for memory in found if memory.text == WHOLE]) == ()
 
 
 def test_an_export_goes_on_and_says_so(engine: whyrank.Engine) -> None:
@@ -74,12 +74,12 @@ def test_a_search_says_whose_tags_nobody_knows(engine: whyrank.Engine, asked: di
 
 def test_a_list_says_whose_tags_nobody_knows(engine: whyrank.Engine) -> None:
     found = engine.list(tags=["drink"])
-    assert [notice.message for notice in engine.unlisted(found, tags=["drink"])] == [LEFT_OUT]
+    assert [notice.message for notice in engine.memories.list_notices(found, tags=["drink"])] == [LEFT_OUT]
 
 
 def test_what_other_filters_leave_out_is_not_told_of(engine: whyrank.Engine) -> None:
-    assert engine.unlisted((), tags=["drink"], kind="chunk") == ()
-    assert engine.unlisted((), tags=["drink"], scope="user:1") != ()  # who sees the global scope as well
+    assert engine.memories.list_notices((), tags=["drink"], kind="chunk") == ()
+    assert engine.memories.list_notices((), tags=["drink"], scope="user:1") != ()  # who sees the global scope as well
     assert codes_of(engine.search("coffee AND tag:drink", syntax="advanced")) == []
     told = engine.search("tea OR tag:drink", syntax="advanced").notices  # it is found, by another word
     assert [notice.message[:32] for notice in told if notice.code == "facts-damaged"] == [
@@ -92,7 +92,7 @@ def test_whatever_is_no_list_of_texts_is_told(engine: whyrank.Engine, tmp_path: 
     told(tmp_path / "memory.db", "UPDATE memories SET tags = ? WHERE text = ?", stored, BROKEN)
     found = engine.list(tags=["else"])
     assert found == []
-    assert [notice.message for notice in engine.unlisted(found, tags=["else"])] == [LEFT_OUT]
+    assert [notice.message for notice in engine.memories.list_notices(found, tags=["else"])] == [LEFT_OUT]
 
 
 @pytest.mark.parametrize("recipe", ["default", "hybrid-mem", "clawhub", "clawhub-266", "openvault"])
@@ -113,5 +113,5 @@ def test_a_repair_keeps_a_fact_whose_tags_cannot_be_read(engine: whyrank.Engine)
     assert [(one.code, one.mended) for one in engine.doctor(repair=True).findings] == [("fields", True)]
     assert {memory.text: memory.tags for memory in engine.list()} == {BROKEN: (), WHOLE: ("drink",)}
     assert engine.search("tea")[0].memory.text == BROKEN
-    assert engine.unlisted((), tags=["drink"]) == ()
+    assert engine.memories.list_notices((), tags=["drink"]) == ()
     assert engine.doctor().findings == ()

@@ -348,7 +348,7 @@ def test_a_weight_for_vectors_alone_lets_words_speak_where_there_are_none(tmp_pa
 def test_properties_of_an_asynchronous_engine_are_values(tmp_path: Path) -> None:
     async def ask() -> str:
         async with await whyrank.open_async(tmp_path / "async.db", workspace=tmp_path) as memory:
-            return str(memory.space)
+            return str(memory.models.space)
 
     assert asyncio.run(ask()).startswith("wordllama/")
 
@@ -387,10 +387,10 @@ def test_fetching_a_model_that_is_there_returns_its_folder(monkeypatch: pytest.M
 def test_a_store_is_embedded_again_for_another_model(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", embedding="none") as memory:
         memory.add("Suzy prefers tea")
-        assert memory.embed().embedded == 0
+        assert memory.models.embed().embedded == 0
     with whyrank.open(tmp_path / "memory.db", embedding="wordllama") as memory:
-        done = memory.embed()
-        assert (done.space, done.embedded, done.without_vector) == (memory.space, 1, 0)
+        done = memory.models.embed()
+        assert (done.space, done.embedded, done.without_vector) == (memory.models.space, 1, 0)
         assert memory.status().without_vector == 0
 
 
@@ -405,19 +405,19 @@ def parcels(count: int, scope: str = "global") -> list[Document]:
 def test_confidence_is_calibrated_by_itself_when_the_memories_have_doubled(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add_documents(parcels(19))
-        assert engine.calibrations() == []
+        assert engine.models.calibrations() == []
         engine.add_documents(parcels(20))
-        assert [made.memories for made in engine.calibrations()] == [20]
+        assert [made.memories for made in engine.models.calibrations()] == [20]
         engine.add_documents(parcels(39))
-        assert [made.memories for made in engine.calibrations()] == [20]
+        assert [made.memories for made in engine.models.calibrations()] == [20]
         engine.add_documents(parcels(41))
-        assert [made.memories for made in engine.calibrations()] == [41]
+        assert [made.memories for made in engine.models.calibrations()] == [41]
 
 
 def test_each_scope_is_calibrated_with_what_it_sees(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add_documents([*parcels(21), *parcels(22, "user:1")])
-        assert [(made.scopes, made.memories) for made in engine.calibrations()] == [
+        assert [(made.scopes, made.memories) for made in engine.models.calibrations()] == [
             (("global",), 21),
             (("global", "user:1"), 43),
         ]
@@ -430,19 +430,19 @@ def test_an_ingest_calibrates_and_a_single_fact_does_not(tmp_path: Path) -> None
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path) as engine:
         for number in range(21):
             engine.add(f"The parcel {number} waits beside the copper gate.")
-        assert engine.calibrations() == []
+        assert engine.models.calibrations() == []
         assert [notice.code for notice in engine.search("parcel").notices] == ["uncalibrated"]
         engine.ingest(tmp_path / "log.jsonl", dry_run=True)
-        assert engine.calibrations() == []
+        assert engine.models.calibrations() == []
         engine.ingest(tmp_path / "log.jsonl")
-        assert [made.memories for made in engine.calibrations()] == [46]
+        assert [made.memories for made in engine.models.calibrations()] == [46]
         assert engine.search("parcel").notices == ()
 
 
 def test_calibration_may_be_left_to_the_user(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none", calibration="manual") as engine:
         engine.add_documents(parcels(25))
-        assert engine.calibrations() == []
+        assert engine.models.calibrations() == []
         assert engine.calibrate().memories == 25
 
 

@@ -38,13 +38,13 @@ def test_a_purged_fact_leaves_no_trace_in_what_was_left_out(place: Path) -> None
     loud = LINE.replace("Say lampctl start", "SAY LAMPCTL START").replace("\u00e4", "\\u00e4")
     with opened(place, f"{LINE}\n{loud}\nSome chatter about birds") as memory:
         [(fact, _)] = memory.ingest_files(scope="user:1").stored
-        [record] = memory.left_out(scope="user:1")
+        [record] = memory.memories.extraction_rejects(scope="user:1")
         assert [line.line for line in record.left_out] == [
             "SAY LAMPCTL START to switch on the l\u00e4mp", "Some chatter about birds",
         ]  # fmt: skip
-        assert memory.left_out() == []  # scope is a wall here too
+        assert memory.memories.extraction_rejects() == []  # scope is a wall here too
         memory.forget(fact.id, scope="user:1", purge=True)
-        [record] = memory.left_out(scope="user:1")
+        [record] = memory.memories.extraction_rejects(scope="user:1")
         assert [line.line for line in record.left_out] == ["Some chatter about birds"]
         assert record.more_left_out == 1
         assert b"lampctl" not in bytes_below(place)
@@ -55,8 +55,8 @@ def test_an_erased_scope_keeps_no_record(place: Path) -> None:
     with opened(place, "I know a secret", "I know a secret", LINE) as memory:
         memory.ingest_files(scope="user:1")
         memory.ingest_files(scope="user:11")
-        memory.forget_scope("user:1", purge=True)
-        assert memory.left_out(scope="user:1") == []
+        memory.memories.forget_scope("user:1", purge=True)
+        assert memory.memories.extraction_rejects(scope="user:1") == []
         assert b"secret" not in bytes_below(place)
         assert memory.ingest_files(scope="user:11").asked == 0  # another scope, though its name begins alike
 

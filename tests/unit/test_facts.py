@@ -41,8 +41,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as opened:
-        opened._clock = clock
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none", clock=clock) as opened:
         yield opened
 
 
@@ -96,8 +95,8 @@ def test_a_fact_of_a_megabyte_is_refused(engine: Engine) -> None:
 
 
 def test_the_same_write_with_a_key_happens_once(engine: Engine) -> None:
-    first = engine.remember("invoice 17 is paid", key="i17", tags="money")
-    again = engine.remember("invoice 17 is paid", key="i17", tags="money")
+    first = engine.facts.remember("invoice 17 is paid", key="i17", tags="money")
+    again = engine.facts.remember("invoice 17 is paid", key="i17", tags="money")
     assert (first.outcome, again.outcome, again.memory) == ("stored", "known", first.memory)
     with pytest.raises(ConfigError, match="'i17' was used"):
         engine.add("invoice 18 is paid", key="i17")
@@ -110,55 +109,55 @@ def test_the_same_write_with_a_key_happens_once(engine: Engine) -> None:
 def test_a_key_leads_to_the_fact_as_it_is_now(engine: Engine) -> None:
     fact = engine.add("tea", key="k")
     engine.update(fact.id, text="green tea")
-    assert engine.remember("tea", key="k").memory.text == "green tea"
+    assert engine.facts.remember("tea", key="k").memory.text == "green tea"
     assert engine.status().memories == 1
 
 
 def test_duplicates_are_known_by_the_text_a_fact_has_now(engine: Engine) -> None:
     fact = engine.add("Suzy drinks tea")
     engine.update(fact.id, text="Suzy drinks coffee")
-    assert engine.remember("suzy  drinks COFFEE").outcome == "known"
-    other = engine.remember("Suzy drinks tea")
+    assert engine.facts.remember("suzy  drinks COFFEE").outcome == "known"
+    other = engine.facts.remember("Suzy drinks tea")
     assert (other.outcome, other.memory.id == fact.id) == ("stored", False)
     assert engine.get(fact.id).text == "Suzy drinks coffee"
-    assert engine.remember("Suzy drinks tea").memory.id == other.memory.id
+    assert engine.facts.remember("Suzy drinks tea").memory.id == other.memory.id
     with pytest.raises(ConfigError, match="says that already"):
         engine.update(fact.id, text="SUZY drinks tea")
 
 
 def test_a_known_fact_stays_as_it_is_and_what_was_not_applied_is_named(engine: Engine, clock: Clock) -> None:
     tea = engine.add("Suzy drinks tea", tags=["a", "b"], importance=2)
-    again = engine.remember("suzy drinks TEA", importance=5, tags=["b", "a"], expires=clock.now + DAY)
+    again = engine.facts.remember("suzy drinks TEA", importance=5, tags=["b", "a"], expires=clock.now + DAY)
     assert (again.outcome, codes(again), again.memory) == ("known", ["known-as-it-is"], tea)
     assert "not applied: importance, expires" in again.notices[0].message
     assert f"`whyrank update {tea.id}`" in again.notices[0].message
     assert engine.get(tea.id) == tea
     # What says the same again, or says it with less trust, leaves nothing out.
-    assert codes(engine.remember("Suzy drinks tea", importance=2, tags=["a", "b"], trust="agent")) == []
+    assert codes(engine.facts.remember("Suzy drinks tea", importance=2, tags=["a", "b"], trust="agent")) == []
 
 
 def test_a_known_fact_may_replace_another_and_stays_as_it_is_otherwise(engine: Engine) -> None:
     tea = engine.add("Suzy drinks tea", importance=2)
     milk = engine.add("Suzy drinks milk")
-    done = engine.remember("suzy drinks TEA", supersedes=milk.id, importance=5)
+    done = engine.facts.remember("suzy drinks TEA", supersedes=milk.id, importance=5)
     assert (done.outcome, codes(done)) == ("replacing", ["known-as-it-is"])
     assert "not applied: importance" in done.notices[0].message
     kept = engine.get(tea.id)
     assert (kept.text, kept.importance, kept.supersedes) == ("Suzy drinks tea", 2, milk.id)
     assert engine.get(milk.id).superseded_by == tea.id
     # The same once more finds it done.
-    assert engine.remember("Suzy drinks tea", supersedes=milk.id).outcome == "known"
+    assert engine.facts.remember("Suzy drinks tea", supersedes=milk.id).outcome == "known"
 
 
 def test_near_duplicates_are_reported_in_their_own_scope_only(tmp_path: Path) -> None:
     memory = embedding(tmp_path)
     tea = memory.add("green tea in the pot", scope="user:1")
     memory.add("pot in the tea green", scope="user:2")
-    done = memory.remember("the pot in green tea", scope="user:1")
+    done = memory.facts.remember("the pot in green tea", scope="user:1")
     assert (done.outcome, [near.memory for near in done.near]) == ("stored", [tea])
     assert done.near[0].cosine == pytest.approx(1.0)
-    assert memory.near("tea in the green pot") == []
-    assert memory.remember("the mast is made of oak", scope="user:1").near == ()
+    assert memory.facts.near("tea in the green pot") == []
+    assert memory.facts.remember("the mast is made of oak", scope="user:1").near == ()
 
 
 def test_near_duplicates_are_merged_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -166,11 +165,11 @@ def test_near_duplicates_are_merged_where_that_is_asked_for(tmp_path: Path) -> N
     tea = memory.add("green tea in the pot", tags="a", importance=2, decay="active")
     assert isinstance(memory._clock, Clock)
     memory._clock.now += DAY
-    done = memory.remember("a green tea in the pot", tags=["b"], importance=4, key="k")
+    done = memory.facts.remember("a green tea in the pot", tags=["b"], importance=4, key="k")
     assert (done.outcome, done.memory.id, done.memory.text) == ("merged", tea.id, "green tea in the pot")
     assert (done.memory.tags, done.memory.importance) == (("a", "b"), 4)
     assert done.memory.expires == memory._clock.now + 14 * DAY
-    assert memory.remember("a green tea in the pot", tags=["b"], importance=4, key="k").outcome == "known"
+    assert memory.facts.remember("a green tea in the pot", tags=["b"], importance=4, key="k").outcome == "known"
     assert [told.was["tags"] for told in memory.history(tea.id)] == [["a"]]
     assert memory.status().memories == 1
 
@@ -178,14 +177,14 @@ def test_near_duplicates_are_merged_where_that_is_asked_for(tmp_path: Path) -> N
 def test_a_correction_is_never_merged_away(tmp_path: Path) -> None:
     memory = embedding(tmp_path, **{"dedup.near": "merge"})
     old = memory.add("green tea in the pot")
-    done = memory.remember("the pot in green tea", supersedes=old.id)
+    done = memory.facts.remember("the pot in green tea", supersedes=old.id)
     assert (done.outcome, done.near) == ("stored", ())
 
 
 def test_near_duplicates_are_not_looked_for_where_they_are_kept(tmp_path: Path) -> None:
     memory = embedding(tmp_path, **{"dedup.near": "keep"})
     memory.add("green tea in the pot")
-    assert memory.remember("the pot in green tea").near == ()
+    assert memory.facts.remember("the pot in green tea").near == ()
 
 
 # -- supersession --------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def test_a_chain_says_who_replaced_whom_and_when(engine: Engine, clock: Clock) -
     b = engine.add("Suzy drinks milk", supersedes=a.id)
     clock.now += 10 * DAY
     c = engine.add("Suzy drinks oat", supersedes=b.id)
-    assert [one.id for one in engine.replaced(c.id)] == [b.id, a.id]
+    assert [one.id for one in engine.memories.replaced(c.id)] == [b.id, a.id]
     # Day 1010 after 1970-01-01 is 1972-10-07.
     assert engine.why("Suzy drinks", a.id).summary == f"it cannot answer: replaced by {b.id} on 1972-10-07"
     assert [hit.id for hit in engine.search("Suzy drinks", as_of=1_015 * DAY)] == [b.id]
@@ -226,7 +225,7 @@ def test_circles_are_refused_and_nothing_changes(engine: Engine) -> None:
     with pytest.raises(ConfigError, match="over others or by itself"):
         engine.update(a.id, supersedes=b.id)
     with pytest.raises(StoreError, match="replaced by itself"):
-        engine.put([Memory("m_x", "x", supersedes="m_y"), Memory("m_y", "y", supersedes="m_x")])
+        engine.facts.import_memories([Memory("m_x", "x", supersedes="m_y"), Memory("m_y", "y", supersedes="m_x")])
     assert [memory.id for memory in engine.list()] == [b.id]
 
 
@@ -247,7 +246,7 @@ def test_a_fact_that_replaces_nothing_any_more_brings_back_what_it_replaced(engi
 def test_going_back_and_forth_leaves_one(engine: Engine) -> None:
     tea = engine.add("Suzy drinks tea")
     milk = engine.add("Suzy drinks milk", supersedes=tea.id)
-    assert engine.remember("Suzy drinks tea", supersedes=milk.id).outcome == "revived"
+    assert engine.facts.remember("Suzy drinks tea", supersedes=milk.id).outcome == "revived"
     engine.update(tea.id, importance=4)
     assert [memory.id for memory in engine.list()] == [tea.id]
     engine.add("Suzy drinks milk", supersedes=tea.id)
@@ -287,36 +286,38 @@ def codes(done: Added | Changed) -> list[str]:
 
 def test_an_update_that_changes_nothing_says_so(engine: Engine) -> None:
     tea = engine.add("Suzy drinks tea", tags=["a"])
-    for done in (engine.revise(tea.id), engine.revise(tea.id, text="Suzy drinks tea", tags="a")):
+    for done in (engine.facts.revise(tea.id), engine.facts.revise(tea.id, text="Suzy drinks tea", tags="a")):
         assert (done.memory, codes(done)) == (tea, ["nothing-changed"])
-    assert codes(engine.revise(tea.id, tags="b")) == []
+    assert codes(engine.facts.revise(tea.id, tags="b")) == []
     assert len(engine.history(tea.id)) == 1
 
 
 def test_who_changes_what_was_replaced_is_told_by_what(engine: Engine) -> None:
     tea = engine.add("Suzy drinks tea")
     coffee = engine.add("Suzy drinks coffee", supersedes=tea.id)
-    done = engine.revise(tea.id, importance=5)
+    done = engine.facts.revise(tea.id, importance=5)
     assert (done.memory.importance, codes(done)) == (5, ["replaced-already"])
     assert coffee.id in done.notices[0].message
     assert engine.get(tea.id).superseded_by == coffee.id
-    assert codes(engine.revise(coffee.id, importance=5)) == []
+    assert codes(engine.facts.revise(coffee.id, importance=5)) == []
 
 
 def test_what_has_expired_when_it_is_said_is_told(engine: Engine, clock: Clock) -> None:
-    said = engine.remember("Suzy drank tea", expires=clock.now)
+    said = engine.facts.remember("Suzy drank tea", expires=clock.now)
     assert (said.outcome, codes(said)) == ("stored", ["expired-already"])
     assert list(engine.search("tea")) == []
-    assert codes(engine.remember("Suzy drinks milk", expires=clock.now + 1)) == []
-    milk = engine.remember("Suzy drinks milk").memory
-    assert codes(engine.revise(milk.id, expires=clock.now - 1)) == ["expired-already"]
-    assert codes(engine.remember("Suzy drinks cocoa", supersedes=milk.id, expires=clock.now)) == ["expired-already"]
+    assert codes(engine.facts.remember("Suzy drinks milk", expires=clock.now + 1)) == []
+    milk = engine.facts.remember("Suzy drinks milk").memory
+    assert codes(engine.facts.revise(milk.id, expires=clock.now - 1)) == ["expired-already"]
+    assert codes(engine.facts.remember("Suzy drinks cocoa", supersedes=milk.id, expires=clock.now)) == [
+        "expired-already"
+    ]
 
 
 def test_what_is_out_of_its_time_when_it_is_said_is_told_listed_and_not_pruned(engine: Engine, clock: Clock) -> None:
-    over = engine.remember("Suzy lived in Bergen", valid_until=clock.now - DAY)
+    over = engine.facts.remember("Suzy lived in Bergen", valid_until=clock.now - DAY)
     assert (over.outcome, codes(over)) == ("stored", ["over-already"])
-    later = engine.remember("Suzy lives in Bodø", valid_from=clock.now + DAY)
+    later = engine.facts.remember("Suzy lives in Bodø", valid_from=clock.now + DAY)
     assert (later.outcome, codes(later)) == ("stored", ["not-valid-yet"])
     assert (list(engine.search("Suzy")), engine.list()) == ([], [])
     assert engine.list(expired=True) == [over.memory]
@@ -325,7 +326,7 @@ def test_what_is_out_of_its_time_when_it_is_said_is_told_listed_and_not_pruned(e
     assert [hit.id for hit in engine.search("Suzy", as_of=clock.now - 2 * DAY)] == [over.memory.id]
     assert engine.list(as_of=clock.now + 2 * DAY) == [later.memory]
     assert engine.prune() == []
-    assert codes(engine.revise(later.memory.id, valid_from=None, valid_until=clock.now)) == ["over-already"]
+    assert codes(engine.facts.revise(later.memory.id, valid_from=None, valid_until=clock.now)) == ["over-already"]
 
 
 def test_what_holds_until_later_was_not_known_before_it_was_stored(engine: Engine, clock: Clock) -> None:
@@ -335,9 +336,9 @@ def test_what_holds_until_later_was_not_known_before_it_was_stored(engine: Engin
 
 def test_a_fact_that_held_no_more_holds_again_when_it_is_said_again(engine: Engine, clock: Clock) -> None:
     oslo = engine.add("Suzy lives in Oslo", valid_until=clock.now - DAY)
-    same = engine.remember("Suzy lives in Oslo", valid_until=clock.now - DAY)
+    same = engine.facts.remember("Suzy lives in Oslo", valid_until=clock.now - DAY)
     assert (same.outcome, codes(same), engine.history(oslo.id)) == ("known", ["over-already"], [])
-    again = engine.remember("Suzy lives in Oslo")
+    again = engine.facts.remember("Suzy lives in Oslo")
     assert (again.outcome, codes(again), again.memory.valid_until) == ("revived", [], None)
     assert [hit.id for hit in engine.search("Oslo")] == [oslo.id]
     assert [one.was for one in engine.history(oslo.id)] == [{"valid_until": clock.now - DAY}]
@@ -399,14 +400,14 @@ def test_recalls_are_counted_and_what_is_used_lives_on(engine: Engine, clock: Cl
     session = engine.add("tea two", decay="session")
     fixed = engine.add("tea three", decay="stable", expires=clock.now + 2 * DAY)
     clock.now += 10 * HOUR
-    assert engine.recalled(stable.id, session.id, fixed.id, stable.id) == 3
+    assert engine.mark_used(stable.id, session.id, fixed.id, stable.id) == 3
     after = {one.id: engine.get(one.id) for one in (stable, session, fixed)}
     assert [(one.recalls, one.recalled) for one in after.values()] == [(1, clock.now)] * 3
     assert after[stable.id].expires == clock.now + 90 * DAY
     assert after[session.id].expires == session.expires
     assert after[fixed.id].expires == fixed.expires
     with pytest.raises(NotFound):
-        engine.recalled(stable.id, "m_none")
+        engine.mark_used(stable.id, "m_none")
     assert engine.get(stable.id).recalls == 1
 
 
@@ -421,7 +422,7 @@ def test_what_expired_is_not_found_not_revived_by_recall_and_pruned(engine: Engi
     kept = engine.add("tea is hot", decay="active", scope="user:1")
     clock.now += 4 * HOUR
     assert not engine.search("tea").hits
-    engine.recalled(gone.id)
+    engine.mark_used(gone.id)
     assert [memory.id for memory in engine.list(expired=True)] == [gone.id]
     assert [memory.id for memory in engine.prune(dry_run=True)] == [gone.id]
     assert engine.status().memories == 2
@@ -475,10 +476,10 @@ def test_a_scope_is_erased_and_exported_alone(engine: Engine, tmp_path: Path, cl
     assert (told["scope"], told["decay"], told["tags"], told["superseded_by"]) == (
         "user:1", "session", ["a"], records["my milk"]["id"],
     )  # fmt: skip
-    assert engine.forget_scope("user:1").memories == 2
+    assert engine.memories.forget_scope("user:1").memories == 2
     assert engine.status().scopes == {"global": 1, "user:2": 1}
-    assert engine.remember("their tea", scope="user:2", key="k").outcome == "known"
-    assert engine.remember("another tea", scope="user:1", key="k").outcome == "stored"
+    assert engine.facts.remember("their tea", scope="user:2", key="k").outcome == "known"
+    assert engine.facts.remember("another tea", scope="user:1", key="k").outcome == "stored"
 
 
 def test_an_export_carries_every_field_of_a_memory(engine: Engine) -> None:
@@ -508,8 +509,8 @@ def test_no_door_leads_to_a_foreign_fact(engine: Engine) -> None:
     for ask in (
         lambda: engine.update(theirs.id, scope="user:1", text="mine"),
         lambda: engine.history(theirs.id, scope="user:1"),
-        lambda: engine.replaced(theirs.id, scope="user:1"),
-        lambda: engine.recalled(theirs.id, scope="user:1"),
+        lambda: engine.memories.replaced(theirs.id, scope="user:1"),
+        lambda: engine.mark_used(theirs.id, scope="user:1"),
         lambda: engine.forget(theirs.id, scope="user:1", purge=True),
         lambda: engine.add("mine", scope="user:1", supersedes="their tea"),
     ):
@@ -536,6 +537,6 @@ def test_what_a_fact_said_that_has_expired_may_be_said_beside_it(engine: Engine,
     engine.update(ended.id, text="aunt Ann likes milk")
     clock.now += 2 * HOUR
     if becomes == "again":
-        assert engine.remember("aunt Ann likes milk").outcome == "revived"
+        assert engine.facts.remember("aunt Ann likes milk").outcome == "revived"
     else:
         assert engine.update(other.id, text="aunt Ann likes milk").text == "aunt Ann likes milk"

@@ -48,23 +48,23 @@ def lived(engine: Engine, folder: Path) -> None:
     boat = engine.add("the boat is blue", **BOAT)
     engine.update(boat.id, text="the boat is red", importance=2)
     engine.update(boat.id, date="2026-03-14")
-    engine.recalled(boat.id)
+    engine.mark_used(boat.id)
     (folder / "note.md").write_text("# Mast\n\nThe mast is oak.\n\n# Sail\n\nThe sail is white.\n", encoding="utf-8")
     engine.ingest(folder / "note.md")
-    engine.pin("which boat", boat.id)
-    engine.pin("what is the mast", "note.md", scope="user:1")
+    engine.pins.add("which boat", boat.id)
+    engine.pins.add("what is the mast", "note.md", scope="user:1")
 
 
 def test_a_round_trip_is_the_identity(tmp_path: Path, opened: Opened) -> None:
     with opened("one.db") as engine:
         lived(engine, tmp_path)
-        before, listed = lines(engine), engine.pins(all_scopes=True)
+        before, listed = lines(engine), engine.pins.list(all_scopes=True)
         files = engine._store.manifest(whyrank.Scope("global"))
     with opened("two.db") as engine:
         done = engine.import_from("whyrank", written(tmp_path, before))
         assert (done.new, done.unchanged, done.pins, done.skipped, done.bad) == (4, 0, 2, (), ())
         assert lines(engine) == before
-        assert engine.pins(all_scopes=True) == listed
+        assert engine.pins.list(all_scopes=True) == listed
         assert engine._store.manifest(whyrank.Scope("global")) == files
         assert engine.ingest(tmp_path / "note.md").unchanged == 1
         assert engine.add("the boat is blue", **BOAT).text == "the boat is red"  # the key is known
@@ -90,7 +90,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(tmp_path: Path, opened: Ope
     with opened("two.db") as engine:
         dry = engine.import_from("whyrank", file, dry_run=True)
         assert lines(engine) == []
-        assert engine.pins(all_scopes=True) == []
+        assert engine.pins.list(all_scopes=True) == []
         assert engine.import_from("whyrank", file)._replace(dry_run=True) == dry
 
 
@@ -118,10 +118,10 @@ def test_what_the_store_holds_otherwise_stays(tmp_path: Path, opened: Opened) ->
 
 def test_an_id_of_another_scope_is_not_taken(tmp_path: Path, opened: Opened) -> None:
     with opened("one.db") as engine:
-        engine.put([whyrank.Memory("m", "tea", scope=whyrank.Scope("user", "1"))])
+        engine.facts.import_memories([whyrank.Memory("m", "tea", scope=whyrank.Scope("user", "1"))])
         file = written(tmp_path, lines(engine))
     with opened("two.db") as engine:
-        engine.put([whyrank.Memory("m", "milk", scope=whyrank.Scope("user", "2"))])
+        engine.facts.import_memories([whyrank.Memory("m", "milk", scope=whyrank.Scope("user", "2"))])
         assert [one.reason for one in engine.import_from("whyrank", file).skipped] == ["its id belongs to user:2"]
 
 
@@ -191,7 +191,9 @@ def test_a_moment_between_two_microseconds_comes_back_as_it_was(tmp_path: Path, 
     """1763430000.1234567 is no whole number of microseconds: ISO 8601 alone would give ….123457."""
     moment = 1763430000.1234567
     with opened("one.db") as engine:
-        engine.put([whyrank.Memory("m", "tea", created=moment, date=-1e20, expires=2e18, source=Source("a.md"))])
+        engine.facts.import_memories(
+            [whyrank.Memory("m", "tea", created=moment, date=-1e20, expires=2e18, source=Source("a.md"))]
+        )
         before = lines(engine)
     with opened("two.db") as engine:
         engine.import_from("whyrank", written(tmp_path, before))
@@ -211,7 +213,9 @@ def act(store, workspace, file):
 
 def test_a_killed_import_leaves_whole_memories_and_goes_on(tmp_path: Path, opened: Opened) -> None:
     with opened("one.db") as engine:
-        engine.put([whyrank.Memory(f"m{number}", f"the boat number {number}") for number in range(300)])
+        engine.facts.import_memories(
+            [whyrank.Memory(f"m{number}", f"the boat number {number}") for number in range(300)]
+        )
         engine.update("m1", text="the boat of Robin")
         engine.update("m299", text="the boat of Suzy")
         before = lines(engine)

@@ -12,7 +12,8 @@ import pytest
 import whyrank
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
-from whyrank.engine.spaces import Background
+from whyrank.engine.models import Background
+from whyrank.engine.spaces import Active, Makers, Serving
 from whyrank.errors import ConfigError, ProviderRefused, StoreFull
 from whyrank.storage.sqlite import purge
 from whyrank.storage.sqlite.store import SqliteStore
@@ -46,24 +47,22 @@ class Odd(WordDirections):
 
 
 def test_a_model_that_takes_over_during_a_write_makes_its_own_vector(tmp_path: Path) -> None:
-    first, second = WordDirections(16, "first"), WordDirections(16, "second")
-    serving: list[Embedder] = [first]
+    serving: list[Embedder] = []
 
-    class Switching(Engine):
-        @property
-        def _embedder(self) -> Embedder | None:
-            return serving[0]
+    class Leaving(WordDirections):
+        def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            serving[0] = second
+            return super().documents(texts)
 
-    engine = Switching(SqliteStore(tmp_path / "memory.db"), first, config.load({}, workspace=tmp_path))
-    attempt = engine._attempt
+    class Switching(Serving):
+        def current(self) -> Active:
+            return Active(serving[0])
 
-    def and_then_switch(embedder: Embedder, texts: Any) -> Any:
-        done = attempt(embedder, texts)
-        serving[0] = second
-        return done
-
-    engine._attempt = and_then_switch  # type: ignore[method-assign]
-    fact = engine.remember("green tea").memory
+    first, second = Leaving(16, "first"), WordDirections(16, "second")
+    serving.append(first)
+    store, told = SqliteStore(tmp_path / "memory.db"), config.load({}, workspace=tmp_path)
+    engine = Engine(store, first, told, serving=Switching(store, first, Makers()))
+    fact = engine.facts.remember("green tea").memory
     scopes = frozenset({fact.scope})
     assert engine._store.vectors([fact.id], first.fingerprint, scopes) == {}
     [vector] = engine._store.vectors([fact.id], second.fingerprint, scopes).values()
@@ -83,7 +82,7 @@ def test_who_adds_what_another_has_just_added_learns_that_it_is_known(tmp_path: 
             write(changes)
 
         engine._store.write = racing  # type: ignore[method-assign]
-        done = engine.remember("tea")
+        done = engine.facts.remember("tea")
         assert (done.outcome, done.memory.tags, done.memory.importance) == ("known", ("mine",), 5)
         assert engine.get(done.memory.id).importance == 5
 
@@ -113,10 +112,10 @@ def test_what_a_provider_said_of_a_text_is_shown_to_nobody_else_and_purged(tmp_p
     with over(tmp_path, Quoting()) as engine:
         for number in range(6):
             engine.add(f"zebrasecret {number}", scope="user:ann")
-        said = engine.remember("tea", scope="user:bob")
+        said = engine.facts.remember("tea", scope="user:bob")
         assert "near-unknown" in [notice.code for notice in said.notices]
         assert not any("zebrasecret" in notice.message for notice in said.notices)
-        [remains] = engine.forget_scope("user:ann", purge=True).remains
+        [remains] = engine.memories.forget_scope("user:ann", purge=True).remains
         assert remains == "the store still lists user:ann among the scopes it has known, by its name alone"
     assert b"zebrasecret" not in (tmp_path / "memory.db").read_bytes()
 
@@ -142,7 +141,7 @@ def test_a_purge_that_cannot_be_ended_keeps_nobody_from_opening(
 
 
 def test_work_that_was_told_to_stop_is_not_released_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyrank.engine.spaces._JOIN_S", 0.01)
+    monkeypatch.setattr("whyrank.engine.models._JOIN_S", 0.01)
     background, go_on, steps = Background(), threading.Event(), list[str]()
 
     def slow(tick: Callable[[int, int, str], None]) -> None:
@@ -165,7 +164,7 @@ def test_vectors_of_any_length_are_compared_by_their_direction(tmp_path: Path) -
     embedder.length = 10.0
     with over(tmp_path, embedder, **{"dedup.near": "merge"}) as engine:
         engine.add("Suzy drinks green tea")
-        assert engine.remember("Suzy drives to Berlin").outcome == "stored"
+        assert engine.facts.remember("Suzy drives to Berlin").outcome == "stored"
         embedder.answer = WordDirections().query("green tea") * 7
         [raw] = [part.raw for part in engine.search("green tea")[0].trail[0].parts if part.signal == "vector"]
         assert raw is not None
@@ -187,7 +186,7 @@ def test_saying_a_living_fact_again_over_another_keeps_its_end(tmp_path: Path) -
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         fact = engine.add("tea", expires="2099-01-01")
         other = engine.add("coffee")
-        done = engine.remember("tea", supersedes=other.id)
+        done = engine.facts.remember("tea", supersedes=other.id)
         assert (done.outcome, done.memory.id, done.memory.expires) == ("replacing", fact.id, fact.expires)
         assert engine.get(other.id).superseded_by == fact.id
 
@@ -195,11 +194,11 @@ def test_saying_a_living_fact_again_over_another_keeps_its_end(tmp_path: Path) -
 def test_the_less_trusted_does_not_change_what_the_owner_said(tmp_path: Path) -> None:
     with over(tmp_path, WordDirections(), **{"dedup.near": "merge", "dedup.cosine": 0.5}) as engine:
         own = engine.add("Suzy drinks green tea")
-        said = engine.remember("Suzy drinks green tea daily", trust="untrusted", importance=5, tags=["pinned"])
+        said = engine.facts.remember("Suzy drinks green tea daily", trust="untrusted", importance=5, tags=["pinned"])
         assert said.outcome == "stored"
         assert [one.memory.id for one in said.near] == [own.id]
         assert engine.get(own.id).importance is None
-        assert engine.remember("Suzy drinks much green tea", importance=4).outcome == "merged"
+        assert engine.facts.remember("Suzy drinks much green tea", importance=4).outcome == "merged"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +224,7 @@ def test_who_says_a_correction_once_more_is_told_that_it_is_known(tmp_path: Path
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         old = engine.add("coffee")
         new = engine.add("tea", supersedes=old.id)
-        again = engine.remember("tea", supersedes="coffee")
+        again = engine.facts.remember("tea", supersedes="coffee")
         assert (again.outcome, again.memory.id) == ("known", new.id)
 
 
@@ -240,7 +239,7 @@ def test_what_was_true_once_is_found_in_its_time_whenever_it_was_written_down(tm
 def test_merging_keeps_the_longer_life_and_the_higher_trust(tmp_path: Path) -> None:
     with over(tmp_path, WordDirections(), **{"dedup.near": "merge", "dedup.cosine": 0.5}) as engine:
         short = engine.add("the cellar key hangs behind the green door", decay="session", trust="untrusted")
-        done = engine.remember("the old cellar key hangs behind the green door", decay="permanent")
+        done = engine.facts.remember("the old cellar key hangs behind the green door", decay="permanent")
         assert (done.outcome, done.memory.id) == ("merged", short.id)
         assert (done.memory.decay, done.memory.expires, done.memory.trust) == ("permanent", None, "owner")
 

@@ -31,7 +31,7 @@ from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.store import SqliteStore
 with Engine(SqliteStore(Path(sys.argv[1])), None, load()) as engine:
-    engine.read_anew(lambda done, total, label: os.kill(os.getpid(), signal.SIGKILL))
+    engine.maintenance.reindex(lambda done, total, label: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 
@@ -54,12 +54,12 @@ def test_a_write_takes_some_old_words_along_and_answers_say_how_many_are_left() 
         "the words of 100 of these memories were read by an earlier whyrank"
     ]
     engine.add("Robin prefers tea")
-    assert engine.old_words() == 100 - 64
+    assert engine.maintenance.stale_count() == 100 - 64
     assert "the words of 36 of these" in said(engine)[0]
     assert len(engine.search("bay3", syntax="advanced")) == 1  # read anew
     assert len(engine.search("bay70", syntax="advanced")) == 0  # not yet
     engine.add("Suzy drinks coffee")
-    assert (engine.old_words(), said(engine)) == (0, [])
+    assert (engine.maintenance.stale_count(), said(engine)) == (0, [])
     assert len(engine.search("bay70", syntax="advanced")) == 1
 
 
@@ -73,7 +73,7 @@ def test_nobody_hears_of_old_words_in_what_others_keep() -> None:
 def test_words_of_a_later_reader_are_left_alone_and_it_is_said() -> None:
     engine = filled(MemoryStore(), 2, READER_VERSION + 1)
     assert "by a later whyrank than this one" in said(engine)[0]
-    assert (engine.old_words(), engine.read_anew()) == (0, 0)
+    assert (engine.maintenance.stale_count(), engine.maintenance.reindex()) == (0, 0)
     assert engine._store.readers(frozenset({GLOBAL})) == {READER_VERSION + 1: 2}
 
 
@@ -84,11 +84,11 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", _KILLED, str(place)], check=False, timeout=120)
     assert ended.returncode == -signal.SIGKILL
     with Engine(SqliteStore(place), None, load()) as engine:
-        assert engine.old_words() == 300 - 256
+        assert engine.maintenance.stale_count() == 300 - 256
         assert "the words of 44 of these" in said(engine)[0]
         assert [len(engine.search(f"bay{i}", syntax="advanced")) for i in (0, 255, 256, 299)] == [1, 1, 0, 0]
         steps: list[tuple[int, int]] = []
-        assert engine.read_anew(lambda done, total, label: steps.append((done, total))) == 44
+        assert engine.maintenance.reindex(lambda done, total, label: steps.append((done, total))) == 44
         assert (steps, said(engine)) == ([(44, 44)], [])
         assert [len(engine.search(f"bay{i}", syntax="advanced")) for i in (0, 299)] == [1, 1]
 
@@ -111,11 +111,11 @@ class Contested(MemoryStore):
 
 def test_what_changes_meanwhile_is_read_as_it_is_then() -> None:
     engine = filled(Contested(2), 3)
-    assert engine.read_anew() == 3
+    assert engine.maintenance.reindex() == 3
     assert engine.get("m_0").importance == 1  # the last change, with times at 0
     engine = filled(Contested(100), 3)
     with pytest.raises(StoreChanged, match="all the time"):
-        engine.read_anew()
+        engine.maintenance.reindex()
 
 
 class Full(MemoryStore):
@@ -131,7 +131,7 @@ def test_a_fact_is_stored_even_if_nothing_can_be_read_anew() -> None:
     engine = filled(Full(), 3)
     memory = engine.add("Robin prefers tea")
     assert engine.get(memory.id).text == "Robin prefers tea"
-    assert engine.old_words() == 3
+    assert engine.maintenance.stale_count() == 3
     assert "the words of 3" in said(engine)[0]
 
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_made_out_any_more_keeps_nothing_from_being_read(tmp_path
         assert isinstance(store, SqliteStore)
         with store._database.writing() as connection:
             connection.execute("UPDATE memories SET tags = '[' WHERE id = 'm_1'")
-        assert engine.read_anew() == 4
+        assert engine.maintenance.reindex() == 4
         assert [memory.id for memory in store.read_before(READER_VERSION, 9)] == []
         assert store.readers(frozenset({GLOBAL})) == {0: 1, READER_VERSION: 4}
 
@@ -166,5 +166,5 @@ def test_what_is_written_down_stays_as_short_as_what_it_tells(tmp_path: Path) ->
             connection.execute("UPDATE meta SET value = 'what?' WHERE key = 'readers'")
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
         assert store.readers(frozenset({GLOBAL})) == {0: 1}
-        assert engine.read_anew() == 1
+        assert engine.maintenance.reindex() == 1
         assert stretches(store) == [(f"[[0, {READER_VERSION}]]",)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.engine.spaces import NOTE, Always, Makers, Roles, Serving, Space
+from whyrank.engine.spaces import NOTE, Makers, Roles, Serving, Space
 from whyrank.errors import ConfigError, ProviderUnavailable, StoreError
 from whyrank.providers.registry import MissingModel
 from whyrank.testing.fakes import WordDirections
@@ -58,7 +58,7 @@ def test_roles_that_cannot_be_read_are_no_roles(text: str) -> None:
     embedder = WordDirections()
     serving = Serving(store, embedder, Makers())
     assert serving.roles() == Roles()
-    assert serving.embedder() is embedder
+    assert serving.embedder is embedder
 
 
 def test_two_who_change_the_roles_do_not_undo_each_other() -> None:
@@ -105,5 +105,4 @@ def test_there_is_no_space_of_no_embedder() -> None:
 def test_an_embedder_that_is_tried_out_answers_whatever_the_store_says() -> None:
     store, tried = MemoryStore(), WordDirections(8)
     Serving(store, WordDirections(), Makers()).adopt()
-    always = Always(store, tried)
-    assert (always.embedder(), always.notices()) == (tried, ())
+    assert Serving(store, tried, Makers(), is_fixed=True).current() == (tried, None, ())

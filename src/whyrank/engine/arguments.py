@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..analysis.dates import parse_date
 from ..analysis.language import LANGUAGES
 from ..analysis.normalize import clean, is_clean
 from ..errors import ConfigError
 from ..types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, Scope, visible
-from ..types.query import SYNTAXES, Syntax, Where
+from ..types.query import SYNTAXES, Deadline, Query, Where
+
+if TYPE_CHECKING:
+    from ..protocols import Store
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 
@@ -158,6 +162,15 @@ def share_of(scopes: Scopes) -> frozenset[Scope] | None:
     return None if scopes is None else visible(scopes_of(scopes))
 
 
+def scopes_in(store: Store) -> frozenset[Scope]:
+    """Return all valid scopes of a store; an invalid one was damaged, and `doctor` names its memories."""
+    found = set[Scope]()
+    for scope in store.status("").scopes:
+        with suppress(ValueError):
+            found.add(Scope.parse(scope))
+    return frozenset(found)
+
+
 def moment(name: str, value: object) -> float | None:
     """Read a date or time."""
     if value is None:
@@ -168,46 +181,41 @@ def moment(name: str, value: object) -> float | None:
     return seconds
 
 
-def check_page(limit: int, offset: int) -> None:
-    """Refuse pages that are none."""
-    for name, value in (("limit", limit), ("offset", offset)):
-        _check_whole(name, value, 0)
-
-
-def check_budget(max_tokens: int | None) -> None:
-    """Refuse a budget of nothing."""
+def query_of(
+    text: str,
+    filters: Mapping[str, Any],
+    now: float,
+    limit: int,
+    offset: int = 0,
+    syntax: str = "plain",
+    strict: bool = False,
+    max_tokens: int | None = None,
+    min_confidence: float | None = None,
+    timeout_ms: int | None = None,
+) -> Query:
+    """Check the arguments of a search, and return the query they ask; its time runs from here."""
     if max_tokens is not None:
-        _check_whole("max_tokens", max_tokens, 1)
+        check_counts(1, max_tokens=max_tokens)
+    if min_confidence is not None and not (isinstance(min_confidence, int | float) and 0 <= min_confidence <= 1):
+        raise ConfigError(f"min_confidence is {min_confidence!r}", "give a number from 0 to 1")
+    if not isinstance(text, str):
+        raise ConfigError(f"the query is {text!r}", "give a text")
+    check_counts(0, limit=limit, offset=offset)
+    where = filters_of(Filters, filters).where(now) if filters else Where(now=now)
+    chosen = next((known for known in SYNTAXES if known == syntax), None)
+    if chosen is None:
+        raise ConfigError(f"there is no syntax {syntax!r}", f"the syntaxes are {', '.join(SYNTAXES)}")
+    if timeout_ms is not None:
+        check_counts(1, timeout_ms=timeout_ms)
+    deadline = None if timeout_ms is None else Deadline(timeout_ms)
+    return Query(text, where, limit, offset, strict, max_tokens, min_confidence, syntax=chosen, deadline=deadline)
 
 
-def check_share(name: str, value: float | None) -> None:
-    """Refuse a share that is none."""
-    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
-        raise ConfigError(f"{name} is {value!r}", "give a number from 0 to 1")
-
-
-def check_count(name: str, value: int) -> None:
-    """Refuse a number of things that is none."""
-    _check_whole(name, value, 1)
-
-
-def _check_whole(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise ConfigError(f"{name} is {value!r}", f"give {least} or more, as a whole number")
-
-
-def check_question(query: str) -> None:
-    """Refuse a question that is no text; any text is one."""
-    if not isinstance(query, str):
-        raise ConfigError(f"the query is {query!r}", "give a text")
-
-
-def check_syntax(syntax: str) -> Syntax:
-    """Read the syntax of a query; refuse one that does not exist."""
-    for known in SYNTAXES:
-        if syntax == known:
-            return known
-    raise ConfigError(f"there is no syntax {syntax!r}", f"the syntaxes are {', '.join(SYNTAXES)}")
+def check_counts(least: int, **counts: int) -> None:
+    """Refuse numbers, by their names, that are not whole or below the least."""
+    for name, value in counts.items():
+        if not isinstance(value, int) or value < least:
+            raise ConfigError(f"{name} is {value!r}", f"give {least} or more, as a whole number")
 
 
 def check_category(category: str) -> None:

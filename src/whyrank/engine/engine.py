@@ -3,68 +3,128 @@
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TextIO, overload
 
-from ..analysis.names import probe_for
+from ..analysis.document import READER_VERSION
 from ..config import load as settings
-from ..errors import ConfigError, ProviderError, ProviderUnavailable, StoreError
+from ..errors import ConfigError, ProviderError, StoreError
 from ..ingest.paths import settled
-from ..protocols import ALTERED, UNREADABLE, Embedder, Llm, Reranker, Store, StoreStatus
+from ..protocols import Embedder, Llm, Reranker, SortingKey, Store, StoreStatus
 from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
 from ..search.explain import Why, why
 from ..search.searcher import Searcher
-from ..types.memory import GLOBAL, Notice, Scope
-from ..types.query import Deadline, Query, Where
+from ..types.memory import GLOBAL, Notice, Order, Scope, visible
 from .arguments import (
     Filters,
     Scopes,
-    check_budget,
-    check_count,
-    check_page,
-    check_question,
-    check_share,
-    check_syntax,
-    filters_of,
+    check_counts,
     identity_of,
+    query_of,
     scope_of,
+    scopes_in,
     scopes_of,
     share_of,
     storable,
 )
-from .facts import Changing
-from .maintenance import Rereading
-from .spaces import Always, Background, Makers, Serving, Spaces
+from .facts import UNSAID, Facts, Fields
+from .maintenance import LOSSES, Maintenance, stale_notices
+from .memories import Forgotten, Memories
+from .models import Models
+from .spaces import Calibrator, IndexWriter, Makers, Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
     from types import TracebackType
+    from typing import Unpack
 
     from ..evaluation.pins import Pin, Pinboard, PinCheck
     from ..evaluation.tuning import Tuning
     from ..ingest.embedding import Progress
     from ..ingest.extraction.extractor import Extraction, ExtractionSettings
-    from ..ingest.extraction.ledger import PartRecord
-    from ..ingest.pipeline import Report
+    from ..ingest.pipeline import Report, Settings
+    from ..search.confidence import Calibration
     from ..search.expansion import Expander
     from ..search.explain import Contrast, Pooled
-    from ..storage.sqlite.check import Checkup, Compared, Finding
+    from ..storage.sqlite.backups import Backup
+    from ..storage.sqlite.check import Checkup
     from ..types.columns import MemoryId
+    from ..types.memory import Document, Former, Memory
+    from ..types.query import Query
     from ..types.results import Results
     from .export import Imported
 
 
-class Pinning:
+# Former public names of the engine, each with the one that took its place; they go on working with a warning.
+RENAMED = {
+    "recalled": "mark_used",
+    "remember": "facts.remember",
+    "revise": "facts.revise",
+    "near": "facts.near",
+    "put": "facts.import_memories",
+    "saying": "memories.find_fact",
+    "meant": "memories.suggest_id",
+    "unlisted": "memories.list_notices",
+    "text_notices": "memories.text_notices",
+    "replaced": "memories.replaced",
+    "left_out": "memories.extraction_rejects",
+    "forget_scope": "memories.forget_scope",
+    "pin": "pins.add",
+    "unpin": "pins.remove",
+    "check": "pins.check",
+    "space": "models.space",
+    "spaces": "models.list",
+    "change_model": "models.use",
+    "add_model": "models.add",
+    "drop_model": "models.drop",
+    "rollback_model": "models.rollback",
+    "embed": "models.embed",
+    "backlog": "models.backlog",
+    "waiting_notices": "models.waiting_notices",
+    "vector_notices": "models.notices",
+    "has_earlier_vectors": "models.has_earlier_vectors",
+    "renew_vectors": "models.reembed",
+    "settle": "models.wait",
+    "calibrations": "models.calibrations",
+    "language_model": "models.language_model",
+    "is_current": "maintenance.is_current",
+    "old_words": "maintenance.stale_count",
+    "read_anew": "maintenance.reindex",
+    "word_notices": "maintenance.stale_notices",
+    "damage_notices": "maintenance.damage_notices",
+    "give_up_damaged": "maintenance.discard_damaged",
+}
+
+
+COLLABORATORS = ("facts", "maintenance", "memories", "models", "pins")
+
+
+def current_name(name: str, callers: int) -> str:
+    """Return the present name of a member; a former one warns in the code so many callers up."""
+    if name in RENAMED:
+        warnings.warn(f"Engine.{name} is now Engine.{RENAMED[name]}", DeprecationWarning, stacklevel=callers + 1)
+    return RENAMED.get(name, name)
+
+
+class Pins:
     """Good answers, recorded once and re-checked whenever anything has changed."""
 
-    def _pinboard(self) -> Pinboard:
-        raise NotImplementedError
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-    def pin(
+    def board(self) -> Pinboard:
+        """Return the pins file with the engine that answers its queries."""
+        from ..evaluation.pins import Pinboard
+
+        return Pinboard(self._engine.config.pins, self._engine)
+
+    def add(
         self,
         query: str,
         identity: str,
@@ -75,18 +135,14 @@ class Pinning:
     ) -> Pin:
         """Record that a memory, or a file by its path, is a good answer to a query."""
         if within is not None:
-            check_count("within", within)
-        return self._pinboard().add(storable("query", query), identity, _named(scope), within, recipe)
+            check_counts(1, within=within)
+        return self.board().add(storable("query", query), identity, _named(scope), within, recipe)
 
-    def pins(self, *, scope: Scopes = None, all_scopes: bool = False) -> list[Pin]:
-        """Return the pins of the given scopes, or of all."""
-        return self._pinboard().pins(None if all_scopes else _named(scope))
-
-    def unpin(
+    def remove(
         self, query: str, identity: str | None = None, *, scope: Scopes = None, all_scopes: bool = False
     ) -> list[Pin]:
         """Take out the pins of a query, or one of them."""
-        return self._pinboard().remove(query, identity, None if all_scopes else _named(scope))
+        return self.board().remove(query, identity, None if all_scopes else _named(scope))
 
     def check(
         self,
@@ -98,187 +154,27 @@ class Pinning:
     ) -> PinCheck:
         """Run every pinned query again, each in its own scopes, and report the state of the pins."""
         scopes = None if all_scopes else _named(scope)
-        return self._pinboard().check(scopes, recipe, progress or (lambda *_: None))
+        return self.board().check(scopes, recipe, progress or (lambda *_: None))
+
+    def list(self, *, scope: Scopes = None, all_scopes: bool = False) -> list[Pin]:
+        """Return the pins of the given scopes, or of all."""
+        return self.board().pins(None if all_scopes else _named(scope))
+
+    def __call__(self, *, scope: Scopes = None, all_scopes: bool = False) -> Sequence[Pin]:
+        """Return the pins, as a former version did; `list` does it now."""
+        warnings.warn("Engine.pins() is now Engine.pins.list()", DeprecationWarning, stacklevel=2)
+        return self.list(scope=scope, all_scopes=all_scopes)
 
 
 def _named(scope: Scopes) -> list[str]:
     return [str(one) for one in scopes_of(scope)]
 
 
-class Extracting(Spaces):
-    """Facts from the files of a workspace."""
+class Engine:
+    """A memory store that can be searched and explains its ranking.
 
-    _llm: Callable[[str | None], Llm] | None
-
-    def ingest_files(
-        self,
-        paths: str | Sequence[str] | None = None,
-        *,
-        workspace: str | Path | None = None,
-        scope: str | Scope = GLOBAL,
-        dry_run: bool = False,
-        plan: bool = False,
-        base: str | Path | None = None,
-        progress: Progress | None = None,
-    ) -> Extraction:
-        """Extract facts from files that match patterns with the language model; finished parts are skipped.
-
-        A dry run calls the model and stores nothing; a plan makes no calls and counts those that would be made.
-        """
-        from ..ingest.extraction.extractor import Extractor
-
-        owner, model = scope_of(scope), self._language_model(is_needed=not plan)
-        chosen = self._extraction_settings(paths, workspace, base)
-        if not (dry_run or plan):
-            self._serving.adopt()
-        extractor = Extractor(self._store, self._embedder, model, chosen, owner, self._clock)
-        report = extractor.extract(dry_run=dry_run, plan=plan, progress=progress or (lambda *_: None))
-        if report.stored and not dry_run:
-            self._fill_added()
-            report.remarks += [("calibration", remark) for remark in self._recalibrate([owner])]
-        return report
-
-    def _language_model(self, *, is_needed: bool) -> Llm | None:
-        """Return the language model of the settings; None where it is missing and not needed."""
-        try:
-            return self._llm(None) if self._llm is not None else None
-        except ProviderError:
-            if is_needed:
-                raise
-            return None
-
-    def left_out(self, *, scope: str | Scope = GLOBAL) -> list[PartRecord]:
-        """Return the extraction records of a scope with failed parts or with lines left out of the facts."""
-        from ..ingest.extraction.ledger import records_of
-
-        records = records_of(self._store, scope_of(scope)).values()
-        wanted = (record for record in records if record.left_out or record.outcome == "failed")
-        return sorted(wanted, key=lambda record: (record.path, record.start_line, record.at))
-
-    def _extraction_settings(
-        self, paths: str | Sequence[str] | None, workspace: str | Path | None, base: str | Path | None
-    ) -> ExtractionSettings:
-        from ..ingest.extraction.extractor import ExtractionSettings
-        from ..ingest.extraction.prompts import WindowSize
-        from ..ingest.walk import parsed
-
-        config = self._config
-        folder = config.workspace if workspace is None else settled(workspace)
-        check_workspace(folder)
-        return ExtractionSettings(
-            workspace=folder,
-            base=config.notes if base is None else settled(base),
-            patterns=parsed(config["ingest.paths"] if paths is None else paths),
-            named=paths is not None,
-            size=WindowSize(config["ingest.characters"], config["ingest.overlap"]),
-            language=config["language"],
-            max_bytes=config["ingest.max_bytes"],
-            same_cosine=config["ingest.same_cosine"],
-        )
-
-
-def check_workspace(folder: Path) -> None:
-    """Refuse a workspace that is not there."""
-    if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder}", "name the workspace with --workspace")
-
-
-_LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
-
-
-class Doctoring(Rereading):
-    """Integrity check and repair of a store: its file, its terms, its vectors."""
-
-    _met: tuple[Notice, ...] = ()  # damage met by searches since the last repair
-
-    def doctor(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
-        """Check the file, terms and vectors of the store; with `repair`, mend them.
-
-        Derived data is rebuilt. Damaged memories are reported, never dropped silently; where the file had to be
-        rewritten, the old file is kept beside the new one. A `deep` check derives everything again and compares it with
-        the stored data.
-        """
-        from ..storage.sqlite.check import Checkup
-
-        findings, kept, compared = looked_at(self._config.store, repair, progress, deep=deep)
-        self._met = () if repair else self._met
-        inside = self.cared_for(repair, progress) if is_usable(findings) else Checkup()
-        room = room_for(self._config.store)
-        return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
-
-    def damage_notices(self) -> tuple[Notice, ...]:
-        """Return notices of known damage without a full check: rows set aside, and damage the last search met."""
-        where = Where(self._every_scope(), now=self._clock())
-        aside = self._store.named(probe_for("?"), where, 1).notices
-        return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code in _LOSSES)
-
-    def _heard(self, notices: Sequence[Notice]) -> None:
-        """Remember the damage that a search met; a search that met none leaves the earlier notices in place."""
-        self._met = tuple(one for one in notices if one.code in _LOSSES) or self._met
-
-    def give_up_damaged(self) -> tuple[str, ...]:
-        """Delete the memories that were set aside because they cannot be read; return their ids."""
-        from ..storage.sqlite.repair import discard_damaged
-
-        return discard_damaged(self._config.store) if self._config.store.is_file() else ()
-
-    def cared_for(self, repair: bool, progress: Progress | None) -> Checkup:
-        """Check for terms and vectors that an earlier version made; with `repair`, make them again."""
-        from ..storage.sqlite.check import Checkup
-
-        read = self.read_anew(progress) if repair else 0
-        embedded = self.renew_vectors(progress) + self.embed(progress).embedded if repair else 0
-        return Checkup(
-            looked_inside=True,
-            old_words=self.old_words(),
-            waiting=self.backlog().waiting,
-            read_anew=read,
-            embedded=embedded,
-            has_earlier_vectors=self.has_earlier_vectors(),
-        )
-
-
-def looked_at(
-    store: Path, repair: bool, progress: Progress | None, *, deep: bool = False
-) -> tuple[tuple[Finding, ...], str, Compared | None]:
-    """Return the findings on the file of a store, the path of the kept old file, and the deep comparison.
-
-    The path is empty unless the file was rewritten. A store that is not in a file has no findings.
+    `facts`, `memories`, `pins`, `models` and `maintenance` hold what is asked for less often.
     """
-    from ..storage.sqlite.check import check_disk, check_store
-    from ..storage.sqlite.repair import repair_store
-
-    if not store.is_file():
-        return (), "", None
-    tick = progress or (lambda *_: None)
-    findings, kept = repair_store(store, tick) if repair else (check_store(store, tick), "")
-    if not deep or not is_usable(findings):
-        return (*findings, *check_disk(store)), kept, None
-    from ..storage.sqlite.reanalysis import compare
-
-    differing, compared = compare(store, tick)
-    if differing and repair:
-        differing, again = repair_store(store, tick, differing)
-        kept = again or kept
-    return (*findings, *differing, *check_disk(store)), kept, compared
-
-
-def room_for(store: Path) -> int | None:
-    """Return how many bytes are left on the disk of a store; None for one that is in no file."""
-    from ..storage.sqlite.disk import free_bytes
-
-    return free_bytes(store) if store.is_file() else None
-
-
-def is_usable(findings: Sequence[Finding]) -> bool:
-    """Check that a store may be opened and written to: writing over damaged pages may damage more."""
-    return not any(
-        finding.code in ("schema", "pages", "hopeless", "unusable") and not finding.mended for finding in findings
-    )
-
-
-class Engine(Changing, Extracting, Pinning, Doctoring):
-    """A memory store that can be searched and explains its ranking."""
 
     def __init__(
         self,
@@ -289,15 +185,35 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         reranker: Reranker | None = None,
         makers: Makers | None = None,
         llm: Callable[[str | None], Llm] | None = None,
+        serving: Serving | None = None,
     ) -> None:
+        self.config = config  # the settings this engine was opened with; they never change
         self._store = store
-        self._llm = llm
         self._reranker = reranker
-        self._serving = Serving(store, embedder, makers or Makers())
-        self._background = Background()
-        self._config = config
+        self._serving = serving or Serving(store, embedder, makers or Makers())
         self._clock = clock
+        self._language: str = config["language"]
+        self._limit: int = config["limit"]
+        self._timeout_ms: int | None = config["timeout_ms"]
+        self._expands: bool = config["query_expansion.enabled"]
         self._policies: dict[str | None, tuple[Recipe, tuple[Notice, ...]]] = {}
+        self._writer = IndexWriter(store, self._serving, self._language, clock)
+        self._calibrator = Calibrator(store, self._serving, config, clock)
+        self.pins = Pins(self)
+        self.memories = Memories(store, config, clock)
+        self.facts = Facts(store, self._serving, self._writer, self._calibrator, self.memories, config, clock)
+        self.models = Models(
+            store, self._serving, self._calibrator, clock, llm, asked_with=self._asked_with, pinboard=self.pins.board
+        )
+        self.maintenance = Maintenance(store, config.store, self._writer, self.models, clock)
+
+    if not TYPE_CHECKING:  # for type checkers a former name is an error
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a member by its former name, with a DeprecationWarning."""
+            if name not in RENAMED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return attrgetter(current_name(name, callers=2))(self)
 
     def __enter__(self) -> Engine:
         return self
@@ -307,70 +223,12 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
     ) -> None:
         self.close()
 
-    @property
-    def config(self) -> settings.Config:
-        """Return the settings this engine was opened with."""
-        return self._config
+    def close(self) -> None:
+        """Stop background work and release the store."""
+        self.models.close()
+        self._store.close()
 
-    @property
-    def is_current(self) -> bool:
-        """Check that the opened store is still the file under its name; if not, every call is refused."""
-        return self._store.is_current
-
-    def ingest(
-        self,
-        *paths: str | Path,
-        scope: str | Scope = GLOBAL,
-        dry_run: bool = False,
-        base: str | Path | None = None,
-        progress: Progress | None = None,
-    ) -> Report:
-        """Index files and folders; unchanged files cost a stat, deleted ones vanish."""
-        # Readers of markdown and ignore rules are of no use to a search, which should not wait for them.
-        from ..ingest.documents import ChunkSize
-        from ..ingest.pipeline import Ingestor, Settings
-
-        if not paths:
-            raise ConfigError("no path was named", "name files or folders; . is the folder you are in")
-        if "" in paths:  # a variable of a shell that is not set; as a path it would be the whole folder one is in
-            raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
-        config = self._config
-        reading = Settings(
-            workspace=settled(base) if base is not None else config.notes,
-            language=config["language"],
-            size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
-            max_bytes=config["ingest.max_bytes"],
-        )
-        owner = scope_of(scope)
-        if not dry_run:
-            self._serving.adopt()
-        ingestor = Ingestor(self._store, self._embedder, reading, progress or (lambda *_: None), self._clock)
-        report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
-        if not dry_run:
-            self._fill_added()
-            self._store.settle([owner])
-            if read := self.read_anew(progress):
-                report.remarks.append(("words", f"those of {read} memories that were stored before were read anew"))
-            report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
-        return report
-
-    def import_from(
-        self, format_name: str, path: str | Path, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> Imported:
-        """Import memories from a file: `"whyrank"` reads the output of `export`, ids and history included.
-
-        Stored memories do not change: those that the store holds with other content are skipped and reported. An
-        interrupted import continues when called again.
-        """
-        from .export import Importer, items_in
-
-        items = items_in(format_name, Path(path))
-        importer = Importer(self._store, self._keep, self._pinboard(), self._config["language"], self._clock())
-        done = importer.run(items, self._every_scope(), dry_run, progress or (lambda *_: None))
-        if done.new and not dry_run:
-            self._store.settle(done.scopes)
-            self._recalibrate(sorted(done.scopes), progress)
-        return done
+    # -- searching -------------------------------------------------------------------------------------------
 
     def search(
         self,
@@ -394,20 +252,24 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         results are those found so far, with a notice of what is missing; by default the setting `timeout_ms` applies.
         With `strict` there are results only if the verdict is `found`; `min_confidence` (0 to 1) cuts hit by hit.
         """
-        check_budget(max_tokens)
-        check_share("min_confidence", min_confidence)
-        asked = self._query(query, limit, offset, filters, syntax, strict, max_tokens)
-        asked = asked if min_confidence is None else replace(asked, min_confidence=min_confidence)
-        allowed_ms = self._config["timeout_ms"] if timeout_ms is None else timeout_ms
-        if allowed_ms is not None:
-            check_count("timeout_ms", allowed_ms)
-            asked = replace(asked, deadline=Deadline(allowed_ms))
+        size = self._limit if limit is None else limit
+        allowed_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        asked = query_of(
+            query, filters, self._clock(), size, offset, syntax, strict, max_tokens, min_confidence, allowed_ms
+        )
         chosen, unused = self._policy(recipe)
-        asked, widened = self._widened(asked, expand)
+        widened: tuple[Notice, ...] = ()
+        if self._expands if expand is None else expand:
+            asked, widened = self._widened(asked)
         with self._store.reading():
-            results = self._searcher().search(asked, chosen)
-            self._heard(results.notices)
-            said = (*widened, *unused, *self._serving.notices(), *self.word_notices(asked.where.scopes))
+            active = self._serving.current()
+            results = Searcher(self._store, active.embedder, self._language, active.added).search(asked, chosen)
+            readers = self._store.readers(asked.where.scopes)
+        said = (*widened, *unused, *active.notices)
+        if readers.keys() - {READER_VERSION}:
+            said = (*said, *stale_notices(readers))
+        if met := [notice for notice in results.notices if notice.code in LOSSES]:
+            self.maintenance.record_damage(met)
         return replace(results, notices=(*results.notices, *said)) if said else results
 
     def pool(
@@ -431,42 +293,20 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """
         from ..search.explain import pooled
 
-        check_budget(max_tokens)
-        check_share("min_confidence", min_confidence)
-        asked = self._query(query, limit, offset, filters, syntax, strict, max_tokens)
-        asked = replace(asked, min_confidence=min_confidence)
-        asked, widened = self._widened(asked, expand)
-        base, wish = self._config.wishes(recipe)
+        size = self._limit if limit is None else limit
+        asked = query_of(query, filters, self._clock(), size, offset, syntax, strict, max_tokens, min_confidence)
+        widened: tuple[Notice, ...] = ()
+        if self._expands if expand is None else expand:
+            asked, widened = self._widened(asked)
+        base, wish = self.config.wishes(recipe)
         with self._store.reading():
-            found = pooled(self._searcher(), asked, base, wish, self._reranking(base), likeness=likeness)
-            said = (*widened, *self._config.unhonoured(recipe, found.pool.recipe), *self._config.notices)
-            said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
-            results = replace(found.results, notices=(*found.results.notices, *said))
-        return replace(found, results=results)
-
-    def _searcher(self) -> Searcher:
-        """Return a searcher over the space that answers in the held snapshot: never over two."""
-        return Searcher(self._store, self._embedder, self._config["language"], self._serving.added())
-
-    def _widened(self, query: Query, expand: bool | None) -> tuple[Query, tuple[Notice, ...]]:
-        """Expand a query with a language model if enabled; no read transaction is open during the call."""
-        if not (self._config["query_expansion.enabled"] if expand is None else expand):
-            return query, ()
-        expansion, notices = self._expander.widened(query.text, query.deadline)
-        return replace(query, expansion=expansion), notices
-
-    @cached_property
-    def _expander(self) -> Expander:
-        from ..search.expansion import Expander
-
-        wish = {key: self._config[f"query_expansion.{key}"] for key in ("model", "mode", "timeout_ms")}
-        return Expander(lambda: self.language_model(wish["model"]), wish["mode"], wish["timeout_ms"])
-
-    def language_model(self, name: str | None = None) -> Llm:
-        """Return the language model of this engine or its settings, or the model of the given name."""
-        if self._llm is None:
-            raise ProviderUnavailable("this engine was made without a language model", "open it with whyrank.open")
-        return self._llm(name)
+            active = self._serving.current()
+            searcher = Searcher(self._store, active.embedder, self._language, active.added)
+            found = pooled(searcher, asked, base, wish, self._reranking(base), likeness=likeness)
+            stale = self.maintenance.stale_notices(asked.where.scopes)
+        unused = (*self.config.unhonoured(recipe, found.pool.recipe), *self.config.notices)
+        said = (*found.results.notices, *widened, *unused, *active.notices, *stale)
+        return replace(found, results=replace(found.results, notices=said))
 
     @overload
     def why(
@@ -510,10 +350,14 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
 
         With `over` the result is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked, widened = self._widened(self._query(query, limit, 0, filters, syntax), expand)
+        asked = query_of(query, filters, self._clock(), self._limit if limit is None else limit, syntax=syntax)
+        widened: tuple[Notice, ...] = ()
+        if self._expands if expand is None else expand:
+            asked, widened = self._widened(asked)
         chosen, wanted = self._recipe(recipe), identity_of(identity)
         with self._store.reading():
-            searcher = self._searcher()
+            active = self._serving.current()
+            searcher = Searcher(self._store, active.embedder, self._language, active.added)
             if over is None:
                 answer = why(searcher, asked, chosen, wanted)
                 return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
@@ -522,10 +366,242 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
             compared = contrast(searcher, asked, chosen, wanted, identity_of(over))
             return replace(compared, notices=(*compared.notices, *widened))
 
-    def _pinboard(self) -> Pinboard:
-        from ..evaluation.pins import Pinboard
+    def _widened(self, query: Query) -> tuple[Query, tuple[Notice, ...]]:
+        """Expand a query with a language model; no read transaction is open during the call."""
+        expansion, notices = self._expander.widened(query.text, query.deadline)
+        return replace(query, expansion=expansion), notices
 
-        return Pinboard(self._config.pins, self)
+    @cached_property
+    def _expander(self) -> Expander:
+        from ..search.expansion import Expander
+
+        wish = {key: self.config[f"query_expansion.{key}"] for key in ("model", "mode", "timeout_ms")}
+        return Expander(lambda: self.models.language_model(wish["model"]), wish["mode"], wish["timeout_ms"])
+
+    def _policy(self, recipe: str | Recipe | None) -> tuple[Recipe, tuple[Notice, ...]]:
+        """Return a recipe and the notices on settings it ignores; cached by name."""
+        if not isinstance(recipe, Recipe) and recipe in self._policies:
+            return self._policies[recipe]
+        chosen = self._recipe(recipe)
+        policy = chosen, (*self.config.unhonoured(recipe, chosen), *self.config.notices)
+        if not isinstance(recipe, Recipe):
+            self._policies[recipe] = policy
+        return policy
+
+    def _recipe(self, recipe: str | Recipe | None) -> Recipe:
+        chosen = self.config.recipe(recipe)
+        return chosen.with_stages(*self._reranking(chosen))
+
+    def _reranking(self, chosen: Recipe) -> tuple[Rerank, ...]:
+        """Return the stage that a reranker given to this engine adds to every recipe."""
+        if self._reranker is None:
+            return ()
+        usual = Rerank(top=self.config["reranker.top"], deadline_ms=self.config["reranker.deadline_ms"])
+        own = next((stage for stage in chosen.stages if isinstance(stage, Rerank)), usual)
+        # A recipe that brings a reranker keeps it.
+        return (own if own.reranker is not None else replace(own, reranker=self._reranker),)
+
+    def _asked_with(self, embedder: Embedder) -> Engine:
+        """Return an engine over the same store that searches with this embedder, whatever the active space."""
+        serving = Serving(self._store, embedder, Makers(), is_fixed=True)
+        return Engine(self._store, embedder, self.config, self._clock, self._reranker, serving=serving)
+
+    # -- memories --------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        text: str,
+        *,
+        scope: str | Scope = GLOBAL,
+        supersedes: MemoryId | str | None = None,
+        key: str | None = None,
+        **fields: Unpack[Fields],
+    ) -> Memory:
+        """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
+        return self.facts.add(text, scope=scope, supersedes=supersedes, key=key, **fields)
+
+    def update(
+        self,
+        identity: MemoryId,
+        *,
+        text: str | None = None,
+        supersedes: MemoryId | str | None = UNSAID,
+        scope: Scopes = None,
+        **fields: Unpack[Fields],
+    ) -> Memory:
+        """Change a fact, which keeps its id and records its former state in its history. None clears a field.
+
+        With `supersedes=None` it replaces nothing any more, and the memory it had replaced is found again.
+        """
+        return self.facts.revise(identity, text=text, supersedes=supersedes, scope=scope, **fields).memory
+
+    def add_documents(self, documents: Iterable[Document]) -> int:
+        """Store documents that have no files, each replacing the content of its id; return the memory count."""
+        return self.facts.add_documents(documents)
+
+    def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
+        """Return one memory; one outside the visible scopes counts as missing."""
+        return self.memories.get(identity, scope=scope)
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        sort: Order = "place",
+        after: SortingKey | None = None,
+        **filters: Any,
+    ) -> list[Memory]:
+        """Return memories by file and line, or the latest, most important or most recalled first.
+
+        With `after`, the `sorting_key` of a memory in that order, the list continues behind it.
+        """
+        return self.memories.list(limit=limit, offset=offset, sort=sort, after=after, **filters)
+
+    def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
+        """Return the former states of a memory, one for each change, the latest last."""
+        return self.memories.history(identity, scope=scope)
+
+    def mark_used(self, *identities: MemoryId, scope: Scopes = None) -> int:
+        """Count a use of memories, all or none; extend the expiry of those whose decay class allows it."""
+        return self.memories.mark_used(*identities, scope=scope)
+
+    def forget(self, *identities: MemoryId, scope: Scopes = None, purge: bool = False) -> Forgotten:
+        """Delete memories by their exact ids, all or none; with `purge` no byte of them stays."""
+        return self.memories.forget(*identities, scope=scope, purge=purge)
+
+    def prune(
+        self,
+        *,
+        scope: Scopes = None,
+        every_scope: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Sequence[Memory]:
+        """Delete and return the expired memories that the scope sees, or those of every scope."""
+        return self.memories.prune(scope=scope, every_scope=every_scope, dry_run=dry_run, progress=progress)
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        scope: str | Scope = GLOBAL,
+        dry_run: bool = False,
+        base: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Index files and folders; unchanged files cost a stat, deleted ones vanish."""
+        # Readers of markdown and ignore rules are of no use to a search, which should not wait for them.
+        from ..ingest.pipeline import Ingestor
+
+        if not paths:
+            raise ConfigError("no path was named", "name files or folders; . is the folder you are in")
+        if "" in paths:  # a variable of a shell that is not set; as a path it would be the whole folder one is in
+            raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
+        usual, owner = self._ingest_settings, scope_of(scope)
+        chosen = usual if base is None else replace(usual, workspace=settled(base))
+        if not dry_run:
+            self._serving.adopt()
+        embedder = self._serving.embedder
+        ingestor = Ingestor(self._store, embedder, chosen, progress or (lambda *_: None), self._clock)
+        report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
+        if not dry_run:
+            self._writer.embed_added()
+            self._store.settle([owner])
+            if read := self._writer.reindex(progress):
+                report.remarks.append(("words", f"those of {read} memories that were stored before were read anew"))
+            report.remarks += [("calibration", remark) for remark in self._calibrator.renew([owner], progress)]
+        return report
+
+    @cached_property
+    def _ingest_settings(self) -> Settings:
+        from ..ingest.documents import ChunkSize
+        from ..ingest.pipeline import Settings
+
+        return Settings(
+            workspace=self.config.notes,
+            language=self._language,
+            size=ChunkSize(self.config["chunk.tokens"], self.config["chunk.overlap"]),
+            max_bytes=self.config["ingest.max_bytes"],
+        )
+
+    def ingest_files(
+        self,
+        paths: str | Sequence[str] | None = None,
+        *,
+        workspace: str | Path | None = None,
+        scope: str | Scope = GLOBAL,
+        dry_run: bool = False,
+        plan: bool = False,
+        base: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Extraction:
+        """Extract facts from files that match patterns with the language model; finished parts are skipped.
+
+        A dry run calls the model and stores nothing; a plan makes no calls and counts those that would be made.
+        """
+        from ..ingest.extraction.extractor import Extractor
+
+        owner, model = scope_of(scope), self._extraction_model(is_needed=not plan)
+        chosen = self._extraction_settings(paths, workspace, base)
+        if not (dry_run or plan):
+            self._serving.adopt()
+        extractor = Extractor(self._store, self._serving.embedder, model, chosen, owner, self._clock)
+        report = extractor.extract(dry_run=dry_run, plan=plan, progress=progress or (lambda *_: None))
+        if report.stored and not dry_run:
+            self._writer.embed_added()
+            report.remarks += [("calibration", remark) for remark in self._calibrator.renew([owner])]
+        return report
+
+    def _extraction_model(self, *, is_needed: bool) -> Llm | None:
+        """Return the language model of the settings; None where it is missing and not needed."""
+        try:
+            return self.models.language_model()
+        except ProviderError:
+            if is_needed:
+                raise
+            return None
+
+    def _extraction_settings(
+        self, paths: str | Sequence[str] | None, workspace: str | Path | None, base: str | Path | None
+    ) -> ExtractionSettings:
+        from ..ingest.extraction.extractor import ExtractionSettings
+        from ..ingest.extraction.prompts import WindowSize
+        from ..ingest.walk import parsed
+
+        config = self.config
+        folder = config.workspace if workspace is None else settled(workspace)
+        check_workspace(folder)
+        return ExtractionSettings(
+            workspace=folder,
+            base=config.notes if base is None else settled(base),
+            patterns=parsed(config["ingest.paths"] if paths is None else paths),
+            named=paths is not None,
+            size=WindowSize(config["ingest.characters"], config["ingest.overlap"]),
+            language=config["language"],
+            max_bytes=config["ingest.max_bytes"],
+            same_cosine=config["ingest.same_cosine"],
+        )
+
+    # -- care ------------------------------------------------------------------------------------------------
+
+    def status(self, space: str | None = None, *, scope: Scopes = None) -> StoreStatus:
+        """Count the memories of the store, or those a scope sees, and those without a vector in a space."""
+        return self._store.status(self._serving.space if space is None else space, share_of(scope))
+
+    def doctor(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
+        """Check the file, terms and vectors of the store; with `repair`, mend them.
+
+        Derived data is rebuilt. Damaged memories are reported, never dropped silently; where the file had to be
+        rewritten, the old file is kept beside the new one. A `deep` check derives everything again and compares it with
+        the stored data.
+        """
+        return self.maintenance.check(repair=repair, deep=deep, progress=progress)
+
+    def calibrate(self, *, scope: Scopes = None, progress: Progress | None = None) -> Calibration:
+        """Calibrate the confidence thresholds on the memories visible to this scope."""
+        return self._calibrator.calibrate(visible(scopes_of(scope)), progress, self._serving.embedder)
 
     def tune(
         self,
@@ -540,13 +616,13 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """Fit the fusion to these memories on up to `queries` synthetic queries; save it only with `apply`."""
         from ..evaluation.tuning import TuningSetup, tuned
 
-        check_count("queries", queries)
+        check_counts(1, queries=queries)
         where = Filters(scope=scope).where(self._clock())
         with self._copied() as store:
-            stage = TuningSetup(store, self._embedder, self._config, where)
+            stage = TuningSetup(store, self._serving.embedder, self.config, where)
             tuning = tuned(stage, recipe, queries, seed, progress or (lambda *_: None))
         for key, value in tuning.changes.items() if apply else ():
-            settings.save(self._config, key, value)
+            settings.save(self.config, key, value)
         return tuning
 
     @contextmanager
@@ -556,67 +632,84 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
 
         from ..storage.sqlite.copies import copy_store
 
-        if not self._config.store.is_file():
+        if not self.config.store.is_file():
             raise StoreError("only a store in a file can be copied", "open the store by its path")
         with tempfile.TemporaryDirectory(prefix="whyrank-copy-") as place:
             copy = Path(place) / "memory.db"
-            copy_store(self._config.store, copy)
-            with closing(open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
+            copy_store(self.config.store, copy)
+            with closing(open_store(copy, self.config["keyword"], self.config["cache.megabytes"])) as store:
                 yield store
 
-    def _asked_with(self, embedder: Embedder) -> Engine:
-        """Return an engine over the same store that searches with this embedder, whatever the active space."""
-        engine = Engine(self._store, embedder, self._config, self._clock, self._reranker)
-        engine._serving = Always(self._store, embedder)
-        return engine
+    def backup(self, path: str | Path, *, progress: Progress | None = None) -> Backup:
+        """Copy a snapshot of the whole store into one file, which is verified before it is put in place.
 
-    def status(self, space: str | None = None, *, scope: Scopes = None) -> StoreStatus:
-        """Count the memories of the store, or those a scope sees, and those without a vector in a space."""
-        return self._store.status(self.space if space is None else space, share_of(scope))
+        Others read and write meanwhile. An earlier backup is replaced; any other file is not.
+        """
+        from ..storage.sqlite.backups import write_backup
 
-    def close(self) -> None:
-        """Stop background work and release the store."""
-        self._background.close()
-        self._store.close()
+        if not self.config.store.is_file():
+            raise StoreError("only a store in a file can be backed up", "open the store by its path")
+        self._refuse_own(Path(path))
+        return write_backup(self.config.store, Path(path), progress or (lambda *_: None))
 
-    def _query(
+    def export(
         self,
-        text: str,
-        limit: int | None,
-        offset: int,
-        filters: Mapping[str, Any],
-        syntax: str = "plain",
-        strict: bool = False,
-        max_tokens: int | None = None,
-    ) -> Query:
-        size = self._config["limit"] if limit is None else limit
-        check_question(text)
-        check_page(size, offset)
-        where = filters_of(Filters, filters).where(self._clock()) if filters else Where(now=self._clock())
-        return Query(text, where, size, offset, strict, max_tokens, syntax=check_syntax(syntax))
+        out: str | Path | TextIO,
+        *,
+        scope: str | Scope = GLOBAL,
+        every_scope: bool = False,
+        progress: Progress | None = None,
+        notices: MutableSequence[Notice] | None = None,
+    ) -> int:
+        """Export one scope, or every scope, as JSON lines to a file (atomically) or a stream.
 
-    def _policy(self, recipe: str | Recipe | None) -> tuple[Recipe, tuple[Notice, ...]]:
-        """Return a recipe and the notices on settings it ignores; cached by name."""
-        if not isinstance(recipe, Recipe) and recipe in self._policies:
-            return self._policies[recipe]
-        chosen = self._recipe(recipe)
-        policy = chosen, (*self._config.unhonoured(recipe, chosen), *self._config.notices)
-        if not isinstance(recipe, Recipe):
-            self._policies[recipe] = policy
-        return policy
+        Return the number of memories. Damaged memories are written as far as they can be read, and reported in
+        `notices`.
+        """
+        from .export import Exporter, write_lines, written_whole
 
-    def _recipe(self, recipe: str | Recipe | None) -> Recipe:
-        chosen = self._config.recipe(recipe)
-        return chosen.with_stages(*self._reranking(chosen))
+        said: MutableSequence[Notice] = [] if notices is None else notices
+        owners = sorted(scopes_in(self._store)) if every_scope else [scope_of(scope)]
+        tick: Progress = progress or (lambda done, total, label: None)
+        exporter = Exporter(self._store, self.pins.board(), self._clock)
+        # Closed before the store is, also where the reader of a stream has gone.
+        with closing(exporter.records(owners, every_scope, tick, said)) as records:
+            if not isinstance(out, str | Path):
+                return write_lines(out, records)
+            self._refuse_own(Path(out))
+            with written_whole(Path(out)) as file:
+                return write_lines(file, records)
 
-    def _reranking(self, chosen: Recipe) -> tuple[Rerank, ...]:
-        """Return the stage that a reranker given to this engine adds to every recipe."""
-        if self._reranker is None:
-            return ()
-        usual = Rerank(top=self._config["reranker.top"], deadline_ms=self._config["reranker.deadline_ms"])
-        own = next((stage for stage in chosen.stages if isinstance(stage, Rerank)), usual)
-        # A recipe that brings a reranker keeps it.
-        return (own if own.reranker is not None else replace(own, reranker=self._reranker),)
+    def _refuse_own(self, file: Path) -> None:
+        """Refuse to overwrite a file of the store with an export or a backup of it."""
+        store = self.config.store
+        own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")} | {self.config.pins}
+        if file.absolute().resolve() in {path.resolve() for path in own}:
+            raise ConfigError(f"{file} belongs to the store itself", "name another file")
+
+    def import_from(
+        self, format_name: str, path: str | Path, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Imported:
+        """Import memories from a file: `"whyrank"` reads the output of `export`, ids and history included.
+
+        Stored memories do not change: those that the store holds with other content are skipped and reported. An
+        interrupted import continues when called again.
+        """
+        from .export import Importer, items_in
+
+        items = items_in(format_name, Path(path))
+        importer = Importer(self._store, self._writer.write, self.pins.board(), self._language, self._clock())
+        done = importer.run(items, scopes_in(self._store), dry_run, progress or (lambda *_: None))
+        if done.new and not dry_run:
+            self._store.settle(done.scopes)
+            self._calibrator.renew(sorted(done.scopes), progress)
+        return done
+
+
+def check_workspace(folder: Path) -> None:
+    """Refuse a workspace that is not there."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}", "name the workspace with --workspace")
 
 
 def open_store(path: Path, keyword: str, cache_megabytes: int, ballast_megabytes: int = 0) -> Store:

@@ -8,7 +8,7 @@ import os
 import tempfile
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -17,19 +17,20 @@ from ..analysis.document import entry_for
 from ..errors import ConfigError
 from ..evaluation.pins import Pin, from_line, to_line
 from ..protocols import Changes, FileRecord, Store, Written
-from ..types.memory import KINDS, TRUSTS, Former, Memory, Scope, Source
+from ..search.searcher import altered_notices
+from ..types.columns import MemoryId
+from ..types.memory import GLOBAL, KINDS, TRUSTS, Former, Memory, Notice, Scope, Source
 from ..types.query import Where
+from .records import MOMENTS, as_change, exact_moment, lost_past, shown_in_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableSequence, Sequence
 
     from ..evaluation.pins import Pinboard
     from ..ingest.embedding import Progress
-    from ..types.columns import MemoryId
 
 
 FORMAT = 1
-_MOMENTS = ("created", "date", "valid_from", "valid_until", "expires", "superseded_at", "recalled")
 _PLAIN = (
     "id", "kind", "text", "name", "title", "slug", "owner", "summary", "category", "importance", "decay",
     "expires_given", "evergreen", "supersedes", "superseded_by", "trust", "session", "speaker", "position", "recalls",
@@ -60,11 +61,11 @@ def as_record(one: Record) -> dict[str, Any]:
     """
     memory, formers, keys, file = one
     place = memory.source or Source("")
-    exact = _exact({name: getattr(memory, name) for name in _MOMENTS})
+    exact = _exact({name: getattr(memory, name) for name in MOMENTS})
     return {
         **{name: getattr(memory, name) for name in _PLAIN},
         **{name: list(getattr(memory, name)) for name in _LISTS},
-        **{name: exact_moment(getattr(memory, name)) for name in _MOMENTS},
+        **{name: exact_moment(getattr(memory, name)) for name in MOMENTS},
         "scope": str(memory.scope),
         "path": place.path,
         "start_line": place.start_line,
@@ -88,17 +89,8 @@ def pin_record(pin: Pin, scope: str) -> dict[str, Any]:
     return {"pin": json.loads(to_line(pin)), "scope": scope, "format": FORMAT}
 
 
-def as_change(one: Former) -> dict[str, Any]:
-    """Return one change: when it was, and what the changed fields were until then."""
-    return {"changed": exact_moment(one.changed), "was": _dated(one.was)}
-
-
-def _dated(was: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: exact_moment(value) if name in _MOMENTS else value for name, value in was.items()}
-
-
 def _finer(one: Former) -> dict[str, Any]:
-    exact = _exact({"changed": one.changed, **{name: one.was[name] for name in _MOMENTS if name in one.was}})
+    exact = _exact({"changed": one.changed, **{name: one.was[name] for name in MOMENTS if name in one.was}})
     return {"exact": exact} if exact else {}
 
 
@@ -106,16 +98,6 @@ def _exact(moments: Mapping[str, Any]) -> dict[str, float]:
     """Return the moments that ISO 8601 to the microsecond does not represent exactly."""
     numbers = {name: value for name, value in moments.items() if isinstance(value, float)}
     return {name: value for name, value in numbers.items() if _seconds(exact_moment(value)) != value}
-
-
-def exact_moment(seconds: float | None) -> str | float | None:
-    """Return a moment in ISO 8601 to the microsecond; one that no calendar holds as the number it is."""
-    if seconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    except (OverflowError, ValueError, OSError):
-        return seconds
 
 
 def _seconds(moment: object) -> float | None:
@@ -158,7 +140,7 @@ def _record(said: Mapping[str, Any]) -> Record:
     plain = {name: _plain(name, said.get(name, _DEFAULTS.get(name))) for name in _PLAIN}
     lists: dict[str, Any] = {name: tuple(_all_text(name, said.get(name, []))) for name in _LISTS}
     moments: dict[str, Any] = {
-        name: _moment(name, exact.get(name, said.get(name, _DEFAULTS[name]))) for name in _MOMENTS
+        name: _moment(name, exact.get(name, said.get(name, _DEFAULTS[name]))) for name in MOMENTS
     }
     if moments["created"] is None:
         raise ValueError("its created is missing")
@@ -191,7 +173,7 @@ def _former(identity: str, said: Any) -> Former:
     if not isinstance(said, dict):
         raise ValueError("a change in its history is none")
     exact, was = _section(said, "exact", dict), _section(said, "was", dict)
-    dated = {name: _moment(name, exact.get(name, value)) if name in _MOMENTS else value for name, value in was.items()}
+    dated = {name: _moment(name, exact.get(name, value)) if name in MOMENTS else value for name, value in was.items()}
     return Former(identity, _moment("changed", exact.get("changed", said.get("changed"))), dated)
 
 
@@ -237,6 +219,67 @@ def _check(is_right: bool, name: str, value: object) -> None:
         raise ValueError(f"its {name} cannot be {value!r:.60}")
 
 
+class Exporter:
+    """Reads all records of a store for an export, in one snapshot; damage goes to `notices`."""
+
+    def __init__(self, store: Store, pinboard: Pinboard, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._pinboard = pinboard
+        self._clock = clock
+
+    def records(
+        self, owners: Sequence[Scope], is_all: bool, progress: Progress, notices: MutableSequence[Notice]
+    ) -> Generator[dict[str, Any]]:
+        """Yield all records of some scopes in one snapshot, and the pins of these scopes alone."""
+        with self._store.reading():
+            for owner in owners:
+                yield from self._records(owner, progress, notices)
+        try:
+            pins = self._pinboard.pins(None)
+        except ConfigError as error:
+            notices.append(Notice("pins-unreadable", f"pins are not in the export: {error.message}; {error.hint}"))
+            return
+        for pin in pins:
+            of = pin.scopes or (str(GLOBAL),)
+            if is_all or of == (str(owners[0]),):
+                yield pin_record(pin, " ".join(of))
+
+    def _records(self, owner: Scope, progress: Progress, notices: MutableSequence[Notice]) -> Generator[dict[str, Any]]:
+        only = frozenset({owner})
+        where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
+        with self._store.reading():
+            total, done, damaged, lost = self._store.statistics((), only).total, 0, 0, list[Former]()
+            files, keys = self._store.manifest(owner), dict[MemoryId, dict[str, str]]()
+            for key, written in self._store.keys(owner).items():
+                keys.setdefault(written.memory, {})[key] = written.content
+            altered = 0
+            for part in _portions(self._store.each(where)):
+                told = self._store.history([memory.id for memory in part], only)
+                for memory in part:
+                    is_of_file = memory.kind == "chunk" and memory.source is not None
+                    file = files.get(memory.source.path) if memory.source is not None and is_of_file else None
+                    past = told.get(memory.id, ())
+                    yield as_record(Record(memory, past, keys.get(memory.id, {}), file))
+                lost += (former for formers in told.values() for former in formers if not former.was)
+                read = self._store.fetch([memory.id for memory in part], only)
+                done, damaged, altered = done + len(part), damaged + len(read.mended), altered + len(read.altered)
+                progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
+        if damaged:
+            notices.append(shown_in_part(damaged))
+        notices.extend((*altered_notices(altered), *lost_past(lost)))
+
+
+def _portions(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
+    part: list[Memory] = []
+    for memory in memories:
+        part.append(memory)
+        if len(part) == _RECORDS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +315,7 @@ def written_whole(file: Path) -> Iterator[TextIO]:
         raise
 
 
+_RECORDS_AT_ONCE = 500
 _PER_TRANSACTION = 256  # memories, so that a reader or another writer never waits long
 _LONGEST_LINE = 32 * 1024 * 1024  # bytes: longer ones are no memory, and would be read into memory whole
 

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
 from ..analysis.document import content_hash, embedded_text, entries_for, entry_for, fingerprints, id_for, reads_alike
 from ..analysis.normalize import same_text
@@ -45,8 +44,12 @@ from .arguments import (
     storable,
     tags_of,
 )
-from .memories import Living
-from .spaces import NOTE
+
+if TYPE_CHECKING:
+    from ..config import load as settings
+    from ..protocols import Store
+    from .memories import Memories
+    from .spaces import Calibrator, IndexWriter, Serving
 
 MAX_KEY_CHARACTERS = 1_000
 Outcome = Literal["stored", "known", "replacing", "revived", "merged"]
@@ -322,22 +325,152 @@ class Footing(NamedTuple):
     desk: Desk | None = None
     space: str = ""
     note: tuple[str, str] | None = None
-    language: str = ""
     has_added: bool = False
 
 
-class Arriving(Living):
-    """Insertion of new facts on the fast path."""
+_ATTEMPTS = 5  # of a change to a memory that others change at the same time
+_NEAR_LOOKED_AT = 64
+_NEAR_TOLD = 5  # of one fact; `near` returns more
+# The message of an embedder may quote a text of another tenant: the operator reads it in `status`.
+_NEAR_UNKNOWN = Notice(
+    "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
+)
+UNSAID: Any = "\0"  # neither an id nor a text: None clears what a fact supersedes, leaving it out does not
+Done = TypeVar("Done")
 
-    _footing: Footing | None = None
-    _looks_first = True  # check for the id before the call of an embedder that is not known to be quick
+
+class _Found(NamedTuple):
+    near: tuple[Near, ...] = ()
+    space: str = ""
+    vectors: Mapping[str, Vector] = {}
+    failures: Mapping[str, Failure | None] = {}
+    notices: tuple[Notice, ...] = ()
+
+
+def tried(change: Callable[[], Done]) -> Done:
+    """Optimistic concurrency: on a version conflict the change is recomputed, up to `_ATTEMPTS` times."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return change()
+        except StoreChanged:
+            continue
+    return change()
+
+
+def _keyed(keys: Keys, memory: MemoryId) -> Keys:
+    return {place: Written(memory, written.content) for place, written in keys.items()}
+
+
+class Facts:
+    """Facts and documents: insertion with duplicate detection, updates, supersession."""
+
+    def __init__(
+        self,
+        store: Store,
+        serving: Serving,
+        writer: IndexWriter,
+        calibrator: Calibrator,
+        memories: Memories,
+        config: settings.Config,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._serving = serving
+        self._writer = writer
+        self._calibrator = calibrator
+        self._memories = memories
+        self._config = config
+        self._clock = clock
+        self._language: str = config["language"]
+        self._near_policy: str = config["dedup.near"]  # keep, report or merge
+        self._footing: Footing | None = None
+        self._looks_first = True  # check for the id before the call of an embedder that is not known to be quick
+
+    def add(
+        self,
+        text: str,
+        *,
+        scope: str | Scope = GLOBAL,
+        supersedes: MemoryId | str | None = None,
+        key: str | None = None,
+        **fields: Unpack[Fields],
+    ) -> Memory:
+        """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
+        # The result cannot name near-duplicates, so the search for them runs only where they would be merged.
+        told = self._told(text, scope, supersedes, key, fields, looks_for_near=self._near_policy == "merge")
+        return told if isinstance(told, Memory) else told.memory
+
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: str | Scope = GLOBAL,
+        supersedes: MemoryId | str | None = None,
+        key: str | None = None,
+        **fields: Unpack[Fields],
+    ) -> Added:
+        """Store a fact as `add` does, and return the outcome with its near-duplicates.
+
+        A write with a `key` happens once: the same write again returns the same memory, another one is refused.
+        """
+        looks = self._near_policy != "keep"
+        told = self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
+        return Added(told, "stored", (), unseen(told, told.created)) if isinstance(told, Memory) else told
+
+    def revise(
+        self,
+        identity: MemoryId,
+        *,
+        text: str | None = None,
+        supersedes: MemoryId | str | None = UNSAID,
+        scope: Scopes = None,
+        **fields: Unpack[Fields],
+    ) -> Changed:
+        """Change a fact, which keeps its id, with notices if nothing changed or if no search finds the result.
+
+        None clears a field. With `supersedes=None` the memory it had replaced is found again.
+        """
+        stored = None if text is None else fact_text(text)
+        given = read_fields(fields)
+        return tried(lambda: self._updated(identity, stored, supersedes, scope, given))
+
+    def near(self, text: str, *, scope: str | Scope = GLOBAL, cosine: float | None = None) -> Sequence[Near]:
+        """Return the living near-duplicate facts of one scope, nearest first."""
+        memory = Memory("", fact_text(text), scope=scope_of(scope))
+        least = self._config["dedup.cosine"] if cosine is None else cosine
+        embedder = self._serving.embedder
+        if embedder is None:
+            return []
+        entry, space = entry_for(memory, self._language), embedder.fingerprint
+        [vector] = unit_rows(embedder.documents([entry.embed_text]), 1, self._store.dimensions(space))
+        return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())[0]
+
+    def add_documents(self, documents: Iterable[Document]) -> int:
+        """Store documents that have no files, each replacing the content of its id; return the memory count."""
+        from ..ingest.pipeline import embedded_ahead
+
+        stored, owners = 0, set[Scope]()
+        desk = Desk(self._store, self._serving.embedder, self._clock) if self._serving.embedder is not None else None
+        with closing(embedded_ahead(desk, self._replacements(documents))) as batches:
+            for changes in batches:
+                self._writer.write(changes)
+                stored += len(changes.put)
+                owners |= {scope for scope, _ in changes.replace_files}
+        self._store.settle(owners)
+        self._calibrator.renew(sorted(owners))
+        return stored
+
+    def import_memories(self, memories: Sequence[Memory]) -> None:
+        """Store whole memories as they are given, for importers; one transaction."""
+        replaced = {one.supersedes: (one.id, one.created) for one in memories if one.supersedes is not None}
+        self._write(memories, superseded=replaced)
 
     def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Memory | EmbedOutcome:
         """Insert a fact if it is new and needs no further checks; else return the failures of the embedder."""
         footing = self._footing or self._looked()
         if footing is None:
             return NOTHING_GIVEN
-        desk, space, note, language, has_added = footing
+        desk, space, note, has_added = footing
         identity, _, exact = fingerprints(owner, text)
         memory = new_fact(identity, exact, text, owner, fields, self._clock())
         vector: Vector | None = None
@@ -357,9 +490,9 @@ class Arriving(Living):
         key = None
         for (_, name), asked in keys.items():
             key = (name, Written(memory.id, asked.content))
-        if self._store.take_in(Arrival(memory, language, space, vector, key, note)):
+        if self._store.take_in(Arrival(memory, self._language, space, vector, key, note)):
             if has_added:
-                self._keep_added([entry_for(memory, language)])
+                self._writer.embed_added([entry_for(memory, self._language)])
             return memory
         self._footing = None  # the spaces may have changed; the next call determines the context again
         return NOTHING_GIVEN
@@ -373,73 +506,20 @@ class Arriving(Living):
 
         None also while terms of an older analyzer wait to be reindexed, which is done along with other writes.
         """
-        language = self._config["language"]
         with self._store.reading():
-            if not self._are_words_new():
+            if not self._writer.is_reindexed():
                 return None
-            embedder, roles = self._embedder, self._store.note(NOTE)
+            active, note = self._serving.current(), self._serving.note()
+            embedder = active.embedder
             if embedder is None:
-                self._footing = Footing(language=language)
-            elif roles is not None:
+                self._footing = Footing()
+            elif note is not None:
                 dimension = self._store.dimensions(embedder.fingerprint)
                 failures = self._store.failures(embedder.fingerprint)
                 is_usual = dimension is not None and all(failure.next_try >= NEVER for failure in failures)
                 desk = Desk(self._store, embedder, self._clock, dimension)
-                has_added = self._serving.added() is not None
-                usual = Footing(desk, desk.space, (NOTE, roles), language, has_added)
-                self._footing = usual if is_usual else None
+                self._footing = Footing(desk, desk.space, note, active.added is not None) if is_usual else None
         return self._footing
-
-
-_ATTEMPTS = 5  # of a change to a memory that others change at the same time
-_NEAR_LOOKED_AT = 64
-_NEAR_TOLD = 5  # of one fact; `near` returns more
-# The message of an embedder may quote a text of another tenant: the operator reads it in `status`.
-_NEAR_UNKNOWN = Notice(
-    "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
-)
-UNSAID: Any = "\0"  # neither an id nor a text: None clears what a fact supersedes, leaving it out does not
-Done = TypeVar("Done")
-
-
-class Remembering(Arriving):
-    """Insertion of facts with duplicate detection, and of documents."""
-
-    @cached_property
-    def _merges(self) -> bool:
-        """Return true if the settings merge a fact into its near-duplicate."""
-        return bool(self._config["dedup.near"] == "merge")
-
-    def add(
-        self,
-        text: str,
-        *,
-        scope: str | Scope = GLOBAL,
-        supersedes: MemoryId | str | None = None,
-        key: str | None = None,
-        **fields: Unpack[Fields],
-    ) -> Memory:
-        """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
-        # The result cannot name near-duplicates, so the search for them runs only where they would be merged.
-        told = self._told(text, scope, supersedes, key, fields, looks_for_near=self._merges)
-        return told if isinstance(told, Memory) else told.memory
-
-    def remember(
-        self,
-        text: str,
-        *,
-        scope: str | Scope = GLOBAL,
-        supersedes: MemoryId | str | None = None,
-        key: str | None = None,
-        **fields: Unpack[Fields],
-    ) -> Added:
-        """Store a fact as `add` does, and return the outcome with its near-duplicates.
-
-        A write with a `key` happens once: the same write again returns the same memory, another one is refused.
-        """
-        looks = self._config["dedup.near"] != "keep"
-        told = self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
-        return Added(told, "stored", (), unseen(told, told.created)) if isinstance(told, Memory) else told
 
     def _told(
         self,
@@ -500,7 +580,7 @@ class Remembering(Arriving):
         else:
             found = _Found(space=done.space, failures=done.failures if known is None else {})
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
-        if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
+        if self._near_policy == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)
         given: dict[str, Any] = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
         self._put_one(known, memory, keys, now, old=old, **given)
@@ -574,7 +654,7 @@ class Remembering(Arriving):
         None if the new fact has superseded it already: the same write is repeated.
         """
         try:
-            old = self.get(replaced, scope=owner)
+            old = self._memories.get(replaced, scope=owner)
         except NotFound:
             found = self._same(replaced, owner, self._clock())
             if found is None:
@@ -590,26 +670,14 @@ class Remembering(Arriving):
             raise Conflict(f"{old.id} was replaced by {old.superseded_by} already", "replace that one")
         return old
 
-    # -- near-duplicates -------------------------------------------------------------------------------------
-
-    def near(self, text: str, *, scope: str | Scope = GLOBAL, cosine: float | None = None) -> Sequence[Near]:
-        """Return the living near-duplicate facts of one scope, nearest first."""
-        memory = Memory("", fact_text(text), scope=scope_of(scope))
-        least = self._config["dedup.cosine"] if cosine is None else cosine
-        embedder = self._embedder
-        if embedder is None:
-            return []
-        entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
-        [vector] = unit_rows(embedder.documents([entry.embed_text]), 1, self._store.dimensions(space))
-        return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())[0]
-
     def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
         """Find near-duplicates; a failure of the embedder becomes a notice."""
-        embedder = self._embedder  # once: another model may take over meanwhile
+        embedder = self._serving.embedder  # once: another model may take over meanwhile
         if embedder is None:
             return _Found()
-        entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
-        done = self._attempt(embedder, {entry.embed_hash: entry.embed_text})
+        entry, space = entry_for(memory, self._language), embedder.fingerprint
+        # A provider that failed a moment ago is not called again.
+        done = Desk(self._store, embedder, self._clock).attempt_in_time({entry.embed_hash: entry.embed_text})
         if done.wrong:
             return _Found(space=space, vectors=done.vectors, failures=done.failures, notices=(_NEAR_UNKNOWN,))
         vector = done.vectors.get(entry.embed_hash)
@@ -646,22 +714,6 @@ class Remembering(Arriving):
             self._put_one(before, after, keys, now)
         return Added(after, "merged", found.near, found.notices)
 
-    def add_documents(self, documents: Iterable[Document]) -> int:
-        """Store documents that have no files, each replacing the content of its id; return the memory count."""
-        from ..ingest.embedding import Desk
-        from ..ingest.pipeline import embedded_ahead
-
-        stored, owners = 0, set[Scope]()
-        desk = Desk(self._store, self._embedder, self._clock) if self._embedder is not None else None
-        with closing(embedded_ahead(desk, self._replacements(documents))) as batches:
-            for changes in batches:
-                self._keep(changes)
-                stored += len(changes.put)
-                owners |= {scope for scope, _ in changes.replace_files}
-        self._store.settle(owners)
-        self._recalibrate(sorted(owners))
-        return stored
-
     def _replacements(self, documents: Iterable[Document]) -> Iterator[Changes]:
         """Yield batches of documents that replace the content of their ids, ingested files included."""
         from ..ingest.documents import ChunkSize, memories_of
@@ -681,80 +733,20 @@ class Remembering(Arriving):
             yield self._in_place(made)
 
     def _in_place(self, made: Mapping[tuple[Scope, str], Sequence[Memory]]) -> Changes:
-        entries = entries_for([*chain.from_iterable(made.values())], self._config["language"])
+        entries = entries_for([*chain.from_iterable(made.values())], self._language)
         return Changes(put=entries, replace_files=list(made), forget_files=list(made))
-
-    def put(self, memories: Sequence[Memory]) -> None:
-        """Store whole memories as they are given, for importers; one transaction."""
-        replaced = {one.supersedes: (one.id, one.created) for one in memories if one.supersedes is not None}
-        self._write(memories, superseded=replaced)
 
     def _write(self, memories: Sequence[Memory], **changes: Any) -> int:
         """Analyze and embed outside the transaction, then write everything at once; vectors may be given."""
-        entries = [entry_for(memory, self._config["language"]) for memory in memories]
-        self._keep(Changes(put=entries, **changes))
+        entries = [entry_for(memory, self._language) for memory in memories]
+        self._writer.write(Changes(put=entries, **changes))
         return len(memories)
-
-
-class _Found(NamedTuple):
-    near: tuple[Near, ...] = ()
-    space: str = ""
-    vectors: Mapping[str, Vector] = {}
-    failures: Mapping[str, Failure | None] = {}
-    notices: tuple[Notice, ...] = ()
-
-
-def tried(change: Callable[[], Done]) -> Done:
-    """Optimistic concurrency: on a version conflict the change is recomputed, up to `_ATTEMPTS` times."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return change()
-        except StoreChanged:
-            continue
-    return change()
-
-
-def _keyed(keys: Keys, memory: MemoryId) -> Keys:
-    return {place: Written(memory, written.content) for place, written in keys.items()}
-
-
-class Changing(Remembering):
-    """Updates of facts."""
-
-    def update(
-        self,
-        identity: MemoryId,
-        *,
-        text: str | None = None,
-        supersedes: MemoryId | str | None = UNSAID,
-        scope: Scopes = None,
-        **fields: Unpack[Fields],
-    ) -> Memory:
-        """Change a fact, which keeps its id and records its former state in its history. None clears a field.
-
-        With `supersedes=None` it replaces nothing any more, and the memory it had replaced is found again.
-        """
-        return self.revise(identity, text=text, supersedes=supersedes, scope=scope, **fields).memory
-
-    def revise(
-        self,
-        identity: MemoryId,
-        *,
-        text: str | None = None,
-        supersedes: MemoryId | str | None = UNSAID,
-        scope: Scopes = None,
-        **fields: Unpack[Fields],
-    ) -> Changed:
-        """Change a fact as `update` does, with notices if nothing changed or if no search finds the result."""
-        stored = None if text is None else fact_text(text)
-        given = read_fields(fields)
-        return tried(lambda: self._updated(identity, stored, supersedes, scope, given))
 
     def _updated(
         self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
     ) -> Changed:
         with self._store.reading():  # one snapshot for all reads
-            before, now = self.get(identity, scope=scope), self._clock()
+            before, now = self._memories.get(identity, scope=scope), self._clock()
             after, old, freed = self._becoming(before, text, supersedes, given, now)
         if after == before:
             return Changed(after, (NOTHING_CHANGED,))

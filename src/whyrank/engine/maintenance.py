@@ -1,97 +1,160 @@
-"""Reindex memories that an earlier analyzer read, a few at a time."""
+"""Check and repair a store: its file, its terms, its vectors; notices on what is stale or damaged."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..analysis.document import READER_VERSION, entry_for
-from ..errors import StoreChanged, WhyrankError
-from ..protocols import Changes
+from ..analysis.document import READER_VERSION
+from ..analysis.names import probe_for
+from ..protocols import ALTERED, UNREADABLE
 from ..types.memory import Notice, Scope
-from .spaces import Spaces
+from ..types.query import Where
+from .arguments import scopes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
     from ..ingest.embedding import Progress
+    from ..protocols import Store
+    from ..storage.sqlite.check import Checkup, Compared, Finding
+    from .models import Models
+    from .spaces import IndexWriter
 
 
-_READ_BY_A_WRITE = 64  # no more than a user who adds a fact would wait for
-_READ_PER_STEP = 256  # so that a reader or another writer never waits long
-_ATTEMPTS = 5  # of a step over memories that others change at the same time
+LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
 _MEND = "they are read anew, some with each write, all of them by `whyrank doctor --repair`"
 
 
-class Rereading(Spaces):
-    """Reindexing of memories whose terms an earlier analyzer made."""
+class Maintenance:
+    """Integrity check and repair of a store, and reindexing of memories that an earlier analyzer read."""
 
-    _words_are_new = False  # cached: this engine writes terms of its own analyzer only
+    def __init__(
+        self,
+        store: Store,
+        file: Path,
+        writer: IndexWriter,
+        models: Models,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._file = file
+        self._writer = writer
+        self._models = models
+        self._clock = clock
+        self._met: tuple[Notice, ...] = ()
 
-    def old_words(self, scopes: frozenset[Scope] | None = None) -> int:
+    @property
+    def is_current(self) -> bool:
+        """Check that the opened store is still the file under its name; if not, every call is refused."""
+        return self._store.is_current
+
+    def stale_count(self, scopes: frozenset[Scope] | None = None) -> int:
         """Count the memories of some scopes, or of all, that an earlier analyzer indexed."""
-        readers = self._store.readers(self._every_scope() if scopes is None else scopes)
+        readers = self._store.readers(scopes_in(self._store) if scopes is None else scopes)
         return sum(count for reader, count in readers.items() if reader < READER_VERSION)
 
-    def word_notices(self, scopes: frozenset[Scope] | None = None) -> tuple[Notice, ...]:
+    def stale_notices(self, scopes: frozenset[Scope] | None = None) -> tuple[Notice, ...]:
         """Return notices on memories, of some or all scopes, that another analyzer version indexed."""
-        readers = self._store.readers(self._every_scope() if scopes is None else scopes)
-        if readers.keys() <= {READER_VERSION}:
-            return ()
-        old = sum(count for reader, count in readers.items() if reader < READER_VERSION)
-        newer = sum(count for reader, count in readers.items() if reader > READER_VERSION)
-        return (*([_old(old)] if old else []), *([_newer(newer)] if newer else []))
+        return stale_notices(self._store.readers(scopes_in(self._store) if scopes is None else scopes))
 
-    def read_anew(self, progress: Progress | None = None) -> int:
+    def reindex(self, progress: Progress | None = None) -> int:
         """Reindex all memories that an earlier analyzer indexed; return their number.
 
         An interrupted run continues when called again.
         """
-        if not self._store.read_before(READER_VERSION, 1):  # counting them scans all memories
-            return 0
-        total, done = self.old_words(), 0
-        while read := self._read_some(_READ_PER_STEP):
-            done += read
-            if progress is not None:
-                progress(min(done, total), total, "")
-        if done:
-            self._store.settle(sorted(self._every_scope()))
-        return done
+        return self._writer.reindex(progress)
 
-    def _are_words_new(self) -> bool:
-        """Return true if no memory has terms of an earlier analyzer; queried until that is so, then cached."""
-        self._words_are_new = self._words_are_new or not self._store.read_before(READER_VERSION, 1)
-        return self._words_are_new
+    def record_damage(self, met: Sequence[Notice]) -> None:
+        """Remember the damage that a search met, until a repair or until a search meets other damage."""
+        self._met = tuple(met)
 
-    def _keep(self, changes: Changes) -> None:
-        """Write changes, and reindex some memories of an earlier analyzer along with them."""
-        super()._keep(changes)
-        if self._words_are_new or not changes.put:
-            return
-        try:
-            self._words_are_new = not self._read_some(_READ_BY_A_WRITE)
-        except WhyrankError:
-            return  # the changes are stored; a notice reports the rest until it is done
+    def damage_notices(self) -> tuple[Notice, ...]:
+        """Return notices of known damage without a full check: rows set aside, and damage the last search met."""
+        where = Where(scopes_in(self._store), now=self._clock())
+        aside = self._store.named(probe_for("?"), where, 1).notices
+        return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code in LOSSES)
 
-    def _read_some(self, most: int) -> int:
-        """Reindex up to `most` memories in one transaction; return their number."""
-        for _ in range(_ATTEMPTS):
-            memories = self._store.read_before(READER_VERSION, most)
-            if not memories:
-                return 0
-            entries = [entry_for(memory, self._config["language"]) for memory in memories]
-            try:
-                super()._keep(Changes(put=entries, basis={memory.id: memory for memory in memories}))
-            except StoreChanged:
-                continue  # version conflict: another writer changed one of them
-            return len(memories)
-        raise StoreChanged("the memories to be read anew are changed all the time", "try again in a moment")
+    def discard_damaged(self) -> tuple[str, ...]:
+        """Delete the memories that were set aside because they cannot be read; return their ids."""
+        from ..storage.sqlite.repair import discard_damaged
 
-    def _every_scope(self) -> frozenset[Scope]:
-        """Return all valid scopes; an invalid one was damaged, and `doctor` names its memories."""
-        found = set[Scope]()
-        for scope in self._store.status("").scopes:
-            with suppress(ValueError):
-                found.add(Scope.parse(scope))
-        return frozenset(found)
+        return discard_damaged(self._file) if self._file.is_file() else ()
+
+    def check(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
+        """Check the file, terms and vectors of the store; with `repair`, mend them.
+
+        Derived data is rebuilt. Damaged memories are reported, never dropped silently; where the file had to be
+        rewritten, the old file is kept beside the new one. A `deep` check derives everything again and compares it with
+        the stored data.
+        """
+        from ..storage.sqlite.check import Checkup
+
+        findings, kept, compared = looked_at(self._file, repair, progress, deep=deep)
+        self._met = () if repair else self._met
+        inside = self.check_derived(repair, progress) if is_usable(findings) else Checkup()
+        return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room_for(self._file))
+
+    def check_derived(self, repair: bool, progress: Progress | None) -> Checkup:
+        """Check for terms and vectors that an earlier version made; with `repair`, make them again."""
+        from ..storage.sqlite.check import Checkup
+
+        read = self.reindex(progress) if repair else 0
+        embedded = self._models.reembed(progress) + self._models.embed(progress).embedded if repair else 0
+        return Checkup(
+            looked_inside=True,
+            old_words=self.stale_count(),
+            waiting=self._models.backlog().waiting,
+            read_anew=read,
+            embedded=embedded,
+            has_earlier_vectors=self._models.has_earlier_vectors(),
+        )
+
+
+def looked_at(
+    store: Path, repair: bool, progress: Progress | None, *, deep: bool = False
+) -> tuple[tuple[Finding, ...], str, Compared | None]:
+    """Return the findings on the file of a store, the path of the kept old file, and the deep comparison.
+
+    The path is empty unless the file was rewritten. A store that is not in a file has no findings.
+    """
+    from ..storage.sqlite.check import check_disk, check_store
+    from ..storage.sqlite.repair import repair_store
+
+    if not store.is_file():
+        return (), "", None
+    tick = progress or (lambda *_: None)
+    findings, kept = repair_store(store, tick) if repair else (check_store(store, tick), "")
+    if not deep or not is_usable(findings):
+        return (*findings, *check_disk(store)), kept, None
+    from ..storage.sqlite.reanalysis import compare
+
+    differing, compared = compare(store, tick)
+    if differing and repair:
+        differing, again = repair_store(store, tick, differing)
+        kept = again or kept
+    return (*findings, *differing, *check_disk(store)), kept, compared
+
+
+def room_for(store: Path) -> int | None:
+    """Return how many bytes are left on the disk of a store; None for one that is in no file."""
+    from ..storage.sqlite.disk import free_bytes
+
+    return free_bytes(store) if store.is_file() else None
+
+
+def is_usable(findings: Sequence[Finding]) -> bool:
+    """Check that a store may be opened and written to: writing over damaged pages may damage more."""
+    return not any(
+        finding.code in ("schema", "pages", "hopeless", "unusable") and not finding.mended for finding in findings
+    )
+
+
+def stale_notices(readers: Mapping[int, int]) -> tuple[Notice, ...]:
+    """Return notices on memories that another analyzer version indexed, from their counts by version."""
+    old = sum(count for reader, count in readers.items() if reader < READER_VERSION)
+    newer = sum(count for reader, count in readers.items() if reader > READER_VERSION)
+    return (*([_old(old)] if old else []), *([_newer(newer)] if newer else []))
 
 
 def _old(count: int) -> Notice:

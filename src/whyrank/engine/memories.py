@@ -1,15 +1,12 @@
-"""Read, count, forget and export memories."""
+"""Read, count, suggest and forget memories."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.normalize import clean
-from ..errors import ConfigError, NotFound, StoreError
-from ..formatting import counted, which
-from ..protocols import UNREADABLE, Changes, Recall, SortingKey
+from ..errors import NotFound
+from ..protocols import UNREADABLE, Changes, Recall, SortingKey, Store
 from ..search.confidence import notes_about
 from ..search.explain import OF_A_SCOPE
 from ..search.searcher import altered_notices
@@ -20,24 +17,25 @@ from .arguments import (
     MAX_LISTED,
     ListFilters,
     Scopes,
+    check_counts,
     check_order,
-    check_page,
     filters_of,
     identity_of,
     scope_of,
+    scopes_in,
     scopes_of,
 )
-from .maintenance import Rereading
+from .records import shown_in_part
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, MutableSequence, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..config import load as settings
     from ..ingest.embedding import Progress
-    from ..storage.sqlite.backups import Backup
+    from ..ingest.extraction.ledger import PartRecord
 
 
 _MEMORIES_PER_TRANSACTION = 256  # so that a reader or another writer never waits long
-_RECORDS_AT_ONCE = 500
 
 
 class Forgotten(NamedTuple):
@@ -47,14 +45,19 @@ class Forgotten(NamedTuple):
     remains: tuple[str, ...] = ()
 
 
-class Living(Rereading):
-    """Reading, expiry and deletion of memories."""
+class Memories:
+    """Memories as they are stored: reading, listing, suggesting, expiry and deletion."""
+
+    def __init__(self, store: Store, config: settings.Config, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._config = config
+        self._clock = clock
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
         """Return one memory; one outside the visible scopes counts as missing."""
         return self._all_of([identity], scope)[0]
 
-    def _all_of(self, identities: Sequence[MemoryId], scope: Scopes) -> list[Memory]:
+    def _all_of(self, identities: Sequence[MemoryId], scope: Scopes) -> Sequence[Memory]:
         wanted = [identity_of(identity) for identity in identities]
         wanted = list(dict.fromkeys(wanted))
         found = self._store.get(wanted, visible(scopes_of(scope)))
@@ -65,14 +68,14 @@ class Living(Rereading):
                 )
         return [found[identity] for identity in wanted]
 
-    def saying(self, text: str, *, scope: Scopes = None) -> Memory | None:
+    def find_fact(self, text: str, *, scope: Scopes = None) -> Memory | None:
         """Return the fact with the same text in these scopes alone, in their order; a living one is preferred."""
         now = self._clock()
         wanted, owners = clean(text).text, scopes_of(scope) or [GLOBAL]
         found = [one for owner in owners for one in self._store.with_text(wanted, owner)]
         return max(found, key=lambda one: Where(frozenset({one.scope}), now=now).allows(one), default=None)
 
-    def meant(self, identity: MemoryId, *, scope: Scopes = None) -> str | None:
+    def suggest_id(self, identity: MemoryId, *, scope: Scopes = None) -> str | None:
         """Return the visible path or id nearest to one that does not exist, if one is near."""
         from ..search.explain import meant
 
@@ -92,12 +95,12 @@ class Living(Rereading):
 
         With `after`, the `sorting_key` of a memory in that order, the list continues behind it.
         """
-        check_page(limit, offset)
+        check_counts(0, limit=limit, offset=offset)
         check_order(sort)
         where = filters_of(ListFilters, filters).where(self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
-    def unlisted(self, shown: Iterable[Memory] = (), **filters: Any) -> tuple[Notice, ...]:
+    def list_notices(self, shown: Iterable[Memory] = (), **filters: Any) -> tuple[Notice, ...]:
         """Return notices on what a list by these filters cannot show: facts in rows damaged before indexing.
 
         Also on memories left out because the tags of the filter were damaged; and on those of `shown` that could not be
@@ -110,13 +113,21 @@ class Living(Rereading):
         read = self._store.fetch([memory.id for memory in listed], where.scopes)
         gone = {memory.id for memory in listed} - read.memories.keys()
         damaged = len(read.mended) + len(gone)
-        shown_in_part = (_shown_in_part(damaged),) if damaged else ()
-        return (*lost, *shown_in_part, *altered_notices(len(read.altered)))
+        partly = (shown_in_part(damaged),) if damaged else ()
+        return (*lost, *partly, *altered_notices(len(read.altered)))
 
     def text_notices(self, shown: Iterable[Memory], *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Return notices on memories whose texts are not as they were stored."""
         read = self._store.fetch([memory.id for memory in shown], visible(scopes_of(scope)))
         return tuple(altered_notices(len(read.altered)))
+
+    def extraction_rejects(self, *, scope: str | Scope = GLOBAL) -> Sequence[PartRecord]:
+        """Return the extraction records of a scope with failed parts or with lines left out of the facts."""
+        from ..ingest.extraction.ledger import records_of
+
+        records = records_of(self._store, scope_of(scope)).values()
+        wanted = (record for record in records if record.left_out or record.outcome == "failed")
+        return sorted(wanted, key=lambda record: (record.path, record.start_line, record.at))
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return the former states of a memory, one for each change, the latest last."""
@@ -135,7 +146,7 @@ class Living(Rereading):
             sought = found.supersedes
         return chain
 
-    def recalled(self, *identities: MemoryId, scope: Scopes = None) -> int:
+    def mark_used(self, *identities: MemoryId, scope: Scopes = None) -> int:
         """Count a recall of memories, all or none; extend the expiry of those whose decay class allows it."""
         now = self._clock()
         memories = self._all_of(identities, scope)
@@ -186,7 +197,7 @@ class Living(Rereading):
     ) -> Sequence[Memory]:
         """Delete and return the expired memories that the scope sees, or those of every scope."""
         now = self._clock()
-        scopes = self._every_scope() if every_scope else None
+        scopes = scopes_in(self._store) if every_scope else None
         where = Where(
             visible(scopes_of(scope)) if scopes is None else scopes,
             include_superseded=True, only_expired=True, now=now,
@@ -200,113 +211,6 @@ class Living(Rereading):
                 progress(start + len(part), len(expired), "")
         return expired
 
-    def export(
-        self,
-        out: str | Path | TextIO,
-        *,
-        scope: str | Scope = GLOBAL,
-        every_scope: bool = False,
-        progress: Progress | None = None,
-        notices: MutableSequence[Notice] | None = None,
-    ) -> int:
-        """Export one scope, or every scope, as JSON lines to a file (atomically) or a stream.
-
-        Return the number of memories. Damaged memories are written as far as they can be read, and reported in
-        `notices`.
-        """
-        from .export import write_lines, written_whole
-
-        said: MutableSequence[Notice] = [] if notices is None else notices
-        # Closed before the store is, also where the reader of a stream has gone.
-        owners = sorted(self._every_scope()) if every_scope else [scope_of(scope)]
-        tick: Progress = progress or (lambda done, total, label: None)
-        with closing(self._everything(owners, every_scope, tick, said)) as records:
-            if not isinstance(out, str | Path):
-                return write_lines(out, records)
-            self._refuse_own(Path(out))
-            with written_whole(Path(out)) as file:
-                return write_lines(file, records)
-
-    def backup(self, path: str | Path, *, progress: Progress | None = None) -> Backup:
-        """Copy a snapshot of the whole store into one file, which is verified before it is put in place.
-
-        Others read and write meanwhile. An earlier backup is replaced; any other file is not.
-        """
-        from ..storage.sqlite.backups import write_backup
-
-        if not self._config.store.is_file():
-            raise StoreError("only a store in a file can be backed up", "open the store by its path")
-        self._refuse_own(Path(path))
-        return write_backup(self._config.store, Path(path), progress or (lambda *_: None))
-
-    def _refuse_own(self, file: Path) -> None:
-        """Refuse to overwrite a file of the store with an export or a backup of it."""
-        store = self._config.store
-        own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")} | {self._config.pins}
-        if file.absolute().resolve() in {path.resolve() for path in own}:
-            raise ConfigError(f"{file} belongs to the store itself", "name another file")
-
-    def _everything(
-        self, owners: Sequence[Scope], is_all: bool, progress: Progress, notices: MutableSequence[Notice]
-    ) -> Generator[dict[str, Any]]:
-        """Yield all records of some scopes in one snapshot, and the pins of these scopes alone."""
-        from .export import pin_record
-
-        with self._store.reading():
-            for owner in owners:
-                yield from self._records(owner, progress, notices)
-        try:
-            pins = self._pinboard().pins(None)
-        except ConfigError as error:
-            notices.append(Notice("pins-unreadable", f"pins are not in the export: {error.message}; {error.hint}"))
-            return
-        for pin in pins:
-            of = pin.scopes or (str(GLOBAL),)
-            if is_all or of == (str(owners[0]),):
-                yield pin_record(pin, " ".join(of))
-
-    def _records(self, owner: Scope, progress: Progress, notices: MutableSequence[Notice]) -> Generator[dict[str, Any]]:
-        from .export import Record, as_record
-
-        only = frozenset({owner})
-        where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
-        with self._store.reading():
-            total, done, damaged, lost = self._store.statistics((), only).total, 0, 0, list[Former]()
-            files, keys = self._store.manifest(owner), dict[MemoryId, dict[str, str]]()
-            for key, written in self._store.keys(owner).items():
-                keys.setdefault(written.memory, {})[key] = written.content
-            altered = 0
-            for part in _portions(self._store.each(where)):
-                told = self._store.history([memory.id for memory in part], only)
-                for memory in part:
-                    is_of_file = memory.kind == "chunk" and memory.source is not None
-                    file = files.get(memory.source.path) if memory.source is not None and is_of_file else None
-                    past = told.get(memory.id, ())
-                    yield as_record(Record(memory, past, keys.get(memory.id, {}), file))
-                lost += (former for formers in told.values() for former in formers if not former.was)
-                read = self._store.fetch([memory.id for memory in part], only)
-                done, damaged, altered = done + len(part), damaged + len(read.mended), altered + len(read.altered)
-                progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
-        if damaged:
-            notices.append(_shown_in_part(damaged))
-        notices.extend((*altered_notices(altered), *lost_past(lost)))
-
-
-def _shown_in_part(count: int) -> Notice:
-    """Return the notice on the number of damaged memories in a list or an export."""
-    they = f"{counted(count, 'memory', 'memories')} of these {which(count, 'was', 'were')} damaged"
-    told = f"{they}, and {which(count, 'is', 'are')} here as far as {which(count, 'it', 'they')} can be read"
-    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
-
-
-def lost_past(history: Iterable[Former]) -> tuple[Notice, ...]:
-    """Return a notice on the number of changes whose former values are lost."""
-    lost = sum(not former.was for former in history)
-    if not lost:
-        return ()
-    told = f"what stood there before {counted(lost, 'change')} was damaged and cannot be read"
-    return (Notice(UNREADABLE, f"{told}; a backup made before may hold it (`whyrank doctor` counts what is lost)"),)
-
 
 def _put_off(memory: Memory, now: float) -> float | None:
     """Return the new expiry of a recalled memory; None if it was given, is over, or is not renewed by use."""
@@ -314,17 +218,6 @@ def _put_off(memory: Memory, now: float) -> float | None:
     if memory.decay not in REFRESHED or memory.expires_given or is_over:
         return None
     return expiry(memory.decay, now)
-
-
-def _portions(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
-    part: list[Memory] = []
-    for memory in memories:
-        part.append(memory)
-        if len(part) == _RECORDS_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _in_files(memories: Iterable[Memory]) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -31,8 +33,9 @@ from ..ranking.diversity import Similarity
 from ..ranking.external import ExternalLists, negative_scores, rank_foreign
 from ..ranking.recipes import Recipe, recipe_named
 from ..types.query import Run
-from .arguments import check_page
-from .engine import Engine, is_usable, looked_at, open_store, prepare_place, room_for
+from .arguments import check_counts
+from .engine import COLLABORATORS, Engine, current_name, open_store, prepare_place
+from .maintenance import is_usable, looked_at, room_for
 from .spaces import Makers
 
 if TYPE_CHECKING:
@@ -155,6 +158,23 @@ _NEVER_WRITTEN = "the first memory makes it; if it held some, something has empt
 _STORE = "the store"  # as the origin of a setting
 
 
+class Awaited:
+    """A method or collaborator of an engine for asynchronous callers: calls run in a thread."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Return an awaitable for the result of the call."""
+        import asyncio
+
+        return asyncio.to_thread(self._target, *arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._target, name)
+        return Awaited(attribute) if callable(attribute) else attribute
+
+
 class AsyncEngine:
     """The same engine for asynchronous callers: every method is awaited and runs in a thread."""
 
@@ -170,10 +190,8 @@ class AsyncEngine:
         await asyncio.to_thread(self._engine.close)
 
     def __getattr__(self, name: str) -> Any:
-        import asyncio
-
-        attribute = getattr(self._engine, name)
-        return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
+        attribute = attrgetter(current_name(name, callers=2))(self._engine)
+        return Awaited(attribute) if callable(attribute) or name in COLLABORATORS else attribute
 
 
 def open_engine(
@@ -183,11 +201,13 @@ def open_engine(
     reranker: Reranker | None = None,
     llm: Llm | None = None,
     embedder: Embedder | None = None,
+    clock: Callable[[], float] = time.time,
     **options: Any,
 ) -> Engine:
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`).
 
-    An `embedder` that is given takes the place of the one that the setting `embedding` names.
+    An `embedder` that is given takes the place of the one that the setting `embedding` names; `clock` says what the
+    time is, in seconds since 1970.
     """
     if reranker is not None and not callable(getattr(reranker, "scores", None)):
         raise ConfigError(f"{reranker!r} is no reranker", "give an object with a method scores(question, texts)")
@@ -205,6 +225,7 @@ def open_engine(
         opened,
         embedder,
         config,
+        clock,
         reranker=reranker or _reranker(config),
         llm=_language_models(config, llm),
         makers=_makers(config),
@@ -237,7 +258,7 @@ def doctor(
         return Checkup(findings, kept=kept, free_bytes=room_for(place))
     try:
         with open_engine(store, workspace=workspace, **options) as engine:
-            inside = engine.cared_for(repair, progress)
+            inside = engine.maintenance.check_derived(repair, progress)
             room = room_for(place)
             return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
     except StoreDamaged as error:
@@ -421,7 +442,7 @@ def rank(
     `k` is that of reciprocal rank fusion. `superseded` names ids or texts that were replaced; a mapping names the
     replacement. `texts` by id are for recipes that compare them: in `hybrid-mem` the same text counts once.
     """
-    check_page(limit, 0)
+    check_counts(0, limit=limit)
     notices: list[Notice] = []
     if isinstance(runs, Mapping):
         runs = [Run.of(name, pairs) for name, pairs in runs.items()]

@@ -154,7 +154,7 @@ class PooledEngine:
 
     def _close_replaced(self) -> None:
         """Close an engine whose file was replaced, to open the new one; a deleted file may come back."""
-        if self._engine is not None and not self._engine.is_current and os.path.lexists(self._store):
+        if self._engine is not None and not self._engine.maintenance.is_current and os.path.lexists(self._store):
             engine, self._engine = self._engine, None
             engine.close()
 
@@ -180,7 +180,7 @@ class PooledEngine:
     def probe(self, question: str, limit: int | None = None) -> None:
         """Run an internal search without language model or served embedder, which may cost the user money."""
         engine = self.reading()
-        is_served = engine.space.startswith(f"{SERVED}/")
+        is_served = engine.models.space.startswith(f"{SERVED}/")
         engine.search(question, limit=limit, expand=False, recipe="keyword" if is_served else None)
 
     def task(self, work: Callable[[], Done], *, writes: bool = False, takes_long: bool = False) -> asyncio.Future[Done]:
@@ -284,7 +284,7 @@ def _replaced(engine: Engine, named: str, own: list[str]) -> Memory | None:
     try:
         return engine.get(named, scope=own)
     except NotFound:
-        return engine.saying(named, scope=own)
+        return engine.memories.find_fact(named, scope=own)
 
 
 def timeout_of(engine: Engine, values: Values) -> int:

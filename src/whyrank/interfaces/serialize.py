@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # only objects that exist are serialized: their modules need 
     from ..config.load import Config
     from ..engine.facts import Added, Changed
     from ..engine.memories import Forgotten
-    from ..engine.spaces import Backlog, SpaceState
+    from ..engine.models import Backlog, SpaceState
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pin, PinCheck
     from ..evaluation.tuning import Fit, HeldOut, Tuning
@@ -311,8 +311,7 @@ def shown(
     found: Memory, history: Sequence[Former], replaced: Sequence[Memory], told: Sequence[Notice] = ()
 ) -> dict[str, Any]:
     """Return one memory with its history, the facts it replaced, latest first, and its notices."""
-    from ..engine.export import as_change
-    from ..engine.memories import lost_past
+    from ..engine.records import as_change, lost_past
 
     return {
         **memory(found),
@@ -324,7 +323,7 @@ def shown(
 
 def changed(done: Changed, history: Sequence[Former], replaced: Sequence[Memory]) -> dict[str, Any]:
     """Return a changed fact with its history and notices."""
-    from ..engine.memories import lost_past
+    from ..engine.records import lost_past
 
     told = notices((*done.notices, *lost_past(history)))
     return {**shown(done.memory, history, replaced), "notices": told}

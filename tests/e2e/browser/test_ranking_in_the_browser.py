@@ -150,7 +150,7 @@ def test_a_model_that_was_added_votes_alike(page: Page, tmp_path: Path, recipe: 
             "The boat is at the jetty in the summer.",
         ):
             memory.add(text)
-        memory.add_model("multilingual")
+        memory.models.add("multilingual")
         pooled = memory.pool("Who waters the plants while we are away?", likeness=True)
     has_vote = any(signal == "vector:multilingual" for signal in pooled.pool.context.signals)
     assert has_vote == (recipe == "default")

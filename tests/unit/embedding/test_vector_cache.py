@@ -60,7 +60,7 @@ def test_a_second_store_with_the_same_texts_embeds_none(tmp_path: Path) -> None:
     for name in ("first.db", "second.db"):
         with whyrank.open(tmp_path / name, workspace=tmp_path, embedder=embedder, calibration="manual") as memory:
             memory.add_documents([Document("a", "green tea"), Document("b", "engine oil")])
-            assert memory.space == counting.fingerprint
+            assert memory.models.space == counting.fingerprint
             assert [hit.memory.text for hit in memory.search("tea", limit=1)] == ["green tea"]
         seen.append(len(counting.seen))
     assert seen == [3, 3]  # two texts and a question

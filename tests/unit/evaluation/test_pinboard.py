@@ -60,21 +60,21 @@ def chunk_id(engine: whyrank.Engine, path: str = "notes/backups.md") -> str:
 
 
 def statuses(engine: whyrank.Engine, **options: object) -> list[str]:
-    return [one.status for one in engine.check(**options).checked]  # type: ignore[arg-type]
+    return [one.status for one in engine.pins.check(**options).checked]  # type: ignore[arg-type]
 
 
 def test_a_pin_is_kept_as_long_as_it_is_found(opened: Opener) -> None:
     engine = opened()
-    pin = engine.pin(QUERY, chunk_id(engine))
+    pin = engine.pins.add(QUERY, chunk_id(engine))
     assert (pin.within, pin.path, pin.line, pin.headings) == (5, "notes/backups.md", 1, ("Backups",))
-    checkup = engine.check()
+    checkup = engine.pins.check()
     assert [(one.status, one.rank) for one in checkup.checked] == [("kept", 1)]
     assert str(checkup) == "loses none of 1"
 
 
 def test_a_pin_holds_no_text_of_the_memory(opened: Opener, tmp_path: Path) -> None:
     engine = opened()
-    pin = engine.pin("attic", chunk_id(engine))
+    pin = engine.pins.add("attic", chunk_id(engine))
     assert len(pin.sketch) == SKETCH
     written = (tmp_path / "memory.pins").read_text(encoding="utf-8")
     assert "Malik" not in written
@@ -83,9 +83,9 @@ def test_a_pin_holds_no_text_of_the_memory(opened: Opener, tmp_path: Path) -> No
 
 def test_a_chunk_that_is_cut_otherwise_has_moved(opened: Opener) -> None:
     engine = opened()
-    old = engine.pin(QUERY, chunk_id(engine)).id
+    old = engine.pins.add(QUERY, chunk_id(engine)).id
     other = opened(chunk_tokens=32, chunk_overlap=4)
-    [one] = other.check().checked
+    [one] = other.pins.check().checked
     assert (one.status, one.rank) == ("moved", 1)
     assert one.memory is not None
     assert one.memory.id != old
@@ -94,15 +94,15 @@ def test_a_chunk_that_is_cut_otherwise_has_moved(opened: Opener) -> None:
 
 def test_a_chunk_that_was_edited_has_moved(opened: Opener, notes: Path) -> None:
     engine = opened()
-    engine.pin(QUERY, chunk_id(engine))
+    engine.pins.add(QUERY, chunk_id(engine))
     (notes / "backups.md").write_text(BACKUPS.replace("every Friday", "every Sunday"), encoding="utf-8")
     assert statuses(opened()) == ["moved"]
 
 
 def test_a_renamed_file_has_moved_whether_chunk_or_file_was_pinned(opened: Opener, notes: Path) -> None:
     engine = opened()
-    engine.pin(QUERY, chunk_id(engine))
-    engine.pin(QUERY, "notes/backups.md")
+    engine.pins.add(QUERY, chunk_id(engine))
+    engine.pins.add(QUERY, "notes/backups.md")
     (notes / "backups.md").rename(notes / "copies.md")
     assert statuses(opened()) == ["moved", "moved"]
 
@@ -110,10 +110,10 @@ def test_a_renamed_file_has_moved_whether_chunk_or_file_was_pinned(opened: Opene
 def test_a_corrected_fact_has_moved_to_its_correction(opened: Opener) -> None:
     engine = opened()
     tea = engine.add("Robin prefers tea")
-    engine.pin("what does Robin drink?", tea.id)
+    engine.pins.add("what does Robin drink?", tea.id)
     mint = engine.add("Robin prefers mint tea", supersedes=tea.id)
     engine.add("Robin prefers cold mint tea", supersedes=mint.id)
-    [one] = engine.check().checked
+    [one] = engine.pins.check().checked
     assert one.status == "moved"
     assert one.memory is not None
     assert one.memory.text == "Robin prefers cold mint tea"
@@ -121,9 +121,9 @@ def test_a_corrected_fact_has_moved_to_its_correction(opened: Opener) -> None:
 
 def test_a_lost_pin_says_where_it_went(opened: Opener) -> None:
     engine = opened()
-    engine.pin("garden water night", "notes/garden-7.md", within=1)
-    engine.pin("zeppelin", "notes/backups.md", within=3)
-    lost = {one.pin.query: one for one in engine.check().checked}
+    engine.pins.add("garden water night", "notes/garden-7.md", within=1)
+    engine.pins.add("zeppelin", "notes/backups.md", within=3)
+    lost = {one.pin.query: one for one in engine.pins.check().checked}
     [first, second] = (lost["garden water night"], lost["zeppelin"])
     assert (first.status, second.status) == ("lost", "lost")
     assert first.rank is not None
@@ -134,27 +134,27 @@ def test_a_lost_pin_says_where_it_went(opened: Opener) -> None:
 
 def test_a_file_that_is_gone_is_lost_and_said_so(opened: Opener, notes: Path) -> None:
     engine = opened()
-    engine.pin(QUERY, chunk_id(engine))
+    engine.pins.add(QUERY, chunk_id(engine))
     (notes / "backups.md").unlink()
     (notes / "other.md").write_text(
         "# Backups\n\nWhere a database dump is sent at night is secret.\n", encoding="utf-8"
     )
-    [one] = opened().check().checked
+    [one] = opened().pins.check().checked
     assert (one.status, one.why) == ("lost", "it is no longer in the store")
 
 
 def test_a_text_that_is_gone_from_its_file_is_lost(opened: Opener, notes: Path) -> None:
     engine = opened()
-    engine.pin(QUERY, chunk_id(engine))
+    engine.pins.add(QUERY, chunk_id(engine))
     (notes / "backups.md").write_text("# Pears\n\nThe pear tree bore nothing, night frost took it.\n", encoding="utf-8")
-    [one] = opened().check().checked
+    [one] = opened().pins.check().checked
     assert one.status == "lost"
     assert one.why.startswith("its text is no longer in the file; of what is: ")
 
 
 def test_a_change_of_settings_can_lose_a_pin(opened: Opener) -> None:
     engine = opened()
-    engine.pin("Note 3", "notes/garden-3.md", within=1)
+    engine.pins.add("Note 3", "notes/garden-3.md", within=1)
     assert statuses(engine) == ["kept"]
     assert statuses(engine, recipe="openclaw-2026-02") == ["lost"]
 
@@ -165,77 +165,77 @@ def test_a_pin_further_down_holds_where_it_is(opened: Opener) -> None:
     assert len(found) == 9
     last = found[-1]
     assert last is not None
-    assert engine.pin("night", last.path).within == 9
+    assert engine.pins.add("night", last.path).within == 9
 
 
 def test_what_is_not_found_is_pinned_only_as_a_goal(opened: Opener) -> None:
     engine = opened()
     with pytest.raises(ConfigError, match="not among the first 50 results"):
-        engine.pin("zeppelin", "notes/backups.md")
-    assert engine.pins() == []
-    engine.pin("zeppelin", "notes/backups.md", within=2)
-    assert [pin.within for pin in engine.pins()] == [2]
+        engine.pins.add("zeppelin", "notes/backups.md")
+    assert engine.pins.list() == []
+    engine.pins.add("zeppelin", "notes/backups.md", within=2)
+    assert [pin.within for pin in engine.pins.list()] == [2]
 
 
 def test_pinning_again_replaces(opened: Opener) -> None:
     engine = opened()
-    engine.pin(QUERY, "notes/backups.md")
-    engine.pin(QUERY, "notes/backups.md", within=1)
-    assert [pin.within for pin in engine.pins()] == [1]
+    engine.pins.add(QUERY, "notes/backups.md")
+    engine.pins.add(QUERY, "notes/backups.md", within=1)
+    assert [pin.within for pin in engine.pins.list()] == [1]
 
 
 def test_pins_are_removed_by_query_or_one_by_one(opened: Opener) -> None:
     engine = opened()
     identity = chunk_id(engine)
     for answer in (identity, "notes/backups.md"):
-        engine.pin(QUERY, answer)
-    engine.pin("attic", identity)
-    assert [pin.id for pin in engine.unpin(QUERY, identity)] == [identity]
-    assert len(engine.unpin(QUERY)) == 1
-    assert [pin.query for pin in engine.pins()] == ["attic"]
+        engine.pins.add(QUERY, answer)
+    engine.pins.add("attic", identity)
+    assert [pin.id for pin in engine.pins.remove(QUERY, identity)] == [identity]
+    assert len(engine.pins.remove(QUERY)) == 1
+    assert [pin.query for pin in engine.pins.list()] == ["attic"]
     with pytest.raises(NotFound):
-        engine.unpin(QUERY)
+        engine.pins.remove(QUERY)
 
 
 def test_pins_made_at_the_same_time_are_all_kept(opened: Opener) -> None:
     engine = opened()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: engine.pin(f"night {number}", "notes/backups.md", within=9), range(24)))
-    assert len(engine.pins()) == 24
+        list(pool.map(lambda number: engine.pins.add(f"night {number}", "notes/backups.md", within=9), range(24)))
+    assert len(engine.pins.list()) == 24
 
 
 def test_a_check_of_nothing_proves_nothing(opened: Opener) -> None:
     with pytest.raises(NotFound, match="no pins to check"):
-        opened().check()
+        opened().pins.check()
 
 
 def test_pins_do_not_cross_scopes(opened: Opener) -> None:
     engine = opened()
     mine = engine.add("Robin prefers tea", scope="user:1")
-    engine.pin("Robin", mine.id, scope="user:1")
-    engine.pin(QUERY, "notes/backups.md")
-    assert [pin.query for pin in engine.pins()] == [QUERY]
-    assert [pin.query for pin in engine.pins(scope="user:2")] == [QUERY]
-    assert {pin.query for pin in engine.pins(scope="user:1")} == {QUERY, "Robin"}
-    assert len(engine.check(scope="user:2").checked) == 1
+    engine.pins.add("Robin", mine.id, scope="user:1")
+    engine.pins.add(QUERY, "notes/backups.md")
+    assert [pin.query for pin in engine.pins.list()] == [QUERY]
+    assert [pin.query for pin in engine.pins.list(scope="user:2")] == [QUERY]
+    assert {pin.query for pin in engine.pins.list(scope="user:1")} == {QUERY, "Robin"}
+    assert len(engine.pins.check(scope="user:2").checked) == 1
     assert statuses(engine, all_scopes=True) == ["kept", "kept"]
     with pytest.raises(NotFound):
-        engine.unpin("Robin", scope="user:2")
+        engine.pins.remove("Robin", scope="user:2")
     with pytest.raises(NotFound):
-        engine.pin("Robin", mine.id, scope="user:2")
+        engine.pins.add("Robin", mine.id, scope="user:2")
 
 
 def test_a_foreign_copy_of_the_text_keeps_no_pin(opened: Opener) -> None:
     engine = opened()
     mine = engine.add("Robin prefers tea", scope="user:1")
-    engine.pin("Robin", mine.id, scope="user:1")
+    engine.pins.add("Robin", mine.id, scope="user:1")
     engine.add("Robin prefers tea", scope="user:2")
     engine.forget(mine.id, scope="user:1")
     assert statuses(engine, scope="user:1") == ["lost"]
 
 
 def test_the_setting_says_where_pins_are(opened: Opener, tmp_path: Path) -> None:
-    opened(pins="kept/answers.pins").pin(QUERY, "notes/backups.md")
+    opened(pins="kept/answers.pins").pins.add(QUERY, "notes/backups.md")
     assert (tmp_path / "kept/answers.pins").is_file()
     assert not (tmp_path / "memory.pins").exists()
 
@@ -246,25 +246,25 @@ def test_the_setting_says_where_pins_are(opened: Opener, tmp_path: Path) -> None
 )
 def test_a_line_that_is_no_pin_is_named(opened: Opener, tmp_path: Path, line: str) -> None:
     engine = opened()
-    engine.pin(QUERY, "notes/backups.md")
+    engine.pins.add(QUERY, "notes/backups.md")
     file = tmp_path / "memory.pins"
     file.write_text(file.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"memory\.pins:2 is no pin"):
-        engine.check()
+        engine.pins.check()
     with pytest.raises(ConfigError, match=r"memory\.pins:2 is no pin"):
-        engine.pin("attic", "notes/backups.md")
+        engine.pins.add("attic", "notes/backups.md")
     assert line in file.read_text(encoding="utf-8")
 
 
 def test_a_pin_survives_being_written_and_read(opened: Opener) -> None:
     engine = opened()
-    pin = engine.pin('naïve "quotes"\n и строки', chunk_id(engine), within=7)
+    pin = engine.pins.add('naïve "quotes"\n и строки', chunk_id(engine), within=7)
     assert from_line(to_line(pin), "here") == pin
 
 
 def test_the_share_of_a_text_is_that_of_its_three_word_runs(opened: Opener) -> None:
     engine = opened()
-    pin = engine.pin(QUERY, chunk_id(engine))
+    pin = engine.pins.add(QUERY, chunk_id(engine))
     assert shared(pin, BACKUPS.upper()) == 1.0
     half = BACKUPS.split("encrypted")[0]
     assert 0.25 < shared(pin, half) < 0.75
@@ -278,7 +278,7 @@ def test_pins_are_not_written_through_a_link_that_lies_in_wait(opened: Opener, t
     victim.write_text("precious", encoding="utf-8")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.with_name(f"{file.name}.new").symlink_to(victim)
-    engine.pin(QUERY, chunk_id(engine))
+    engine.pins.add(QUERY, chunk_id(engine))
     assert victim.read_text(encoding="utf-8") == "precious"
     assert not file.is_symlink()
 
@@ -295,4 +295,4 @@ def test_an_odd_pin_is_named_by_its_line(opened: Opener, line: str) -> None:
     engine = opened()
     engine.config.pins.write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=":1 is no pin"):
-        engine.check()
+        engine.pins.check()

@@ -98,7 +98,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 @pytest.fixture
 def engine(opened: Open) -> Engine:
     engine = opened()
-    engine.put([Memory(identity, text) for identity, text in NOTES.items()])
+    engine.facts.import_memories([Memory(identity, text) for identity, text in NOTES.items()])
     return engine
 
 
@@ -108,14 +108,14 @@ def weights(hit: Hit) -> dict[str, float]:
 
 def test_a_question_finds_a_note_in_another_language(engine: Engine) -> None:
     assert engine.search(QUESTION)[0].id == "boat"
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     found = engine.search(QUESTION)
     assert found[0].id == "plants"
     assert found.verdict == "found"
 
 
 def test_the_weights_of_a_note_depend_on_its_language_alone(engine: Engine) -> None:
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     by_id = {hit.id: hit for hit in engine.search(QUESTION)}
     # The two votes before give 0.35 and 0.65 of 1, the added one 9 of 10: 0.035, 0.9 and 0.065.
     for other in ("plants", "hedge"):
@@ -126,7 +126,7 @@ def test_the_weights_of_a_note_depend_on_its_language_alone(engine: Engine) -> N
 
 def test_notes_in_the_language_of_the_question_keep_their_scores(engine: Engine) -> None:
     before = {hit.id: hit.score for hit in engine.search(QUESTION)}
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     after = {hit.id: hit.score for hit in engine.search(QUESTION)}
     assert after["boat"] == pytest.approx(before["boat"], abs=1e-15)
     assert after["router"] == pytest.approx(before["router"], abs=1e-15)
@@ -134,7 +134,7 @@ def test_notes_in_the_language_of_the_question_keep_their_scores(engine: Engine)
 
 
 def test_the_explanation_adds_up_and_shows_the_vote(engine: Engine) -> None:
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     [plants] = engine.search(QUESTION, limit=1)
     assert replay(plants.trail) == (plants.tier, plants.score)
     fused, preferred, *_ = plants.trail
@@ -151,22 +151,24 @@ def test_a_store_of_one_language_answers_as_before(engine: Engine) -> None:
     for identity in ("plants", "hedge"):
         engine.forget(identity)
     before = [(hit.id, hit.score, hit.confidence) for hit in engine.search(QUESTION)]
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     assert [(hit.id, hit.score, hit.confidence) for hit in engine.search(QUESTION)] == before
 
 
 def test_single_words_stay_in_the_language_of_most_notes(engine: Engine) -> None:
     engine.forget("boat")
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     asked = engine.search("Hecke")  # shows no language; two notes of three are German
     assert asked[0].id == "hedge"
     assert "vector:testing" not in weights(asked[0])
 
 
 def test_another_scope_says_nothing_of_the_languages(engine: Engine) -> None:
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     ours = Scope("user", "ours")
-    engine.put([Memory("ours", "Wer die Pflanzen gießt, und nicht im Sommer, der ist Anna.", scope=ours)])
+    engine.facts.import_memories(
+        [Memory("ours", "Wer die Pflanzen gießt, und nicht im Sommer, der ist Anna.", scope=ours)]
+    )
     for identity in ("plants", "hedge"):
         engine.forget(identity)
     assert {part for hit in engine.search(QUESTION) for part in weights(hit)} == {"vector", "keyword"}
@@ -176,15 +178,15 @@ def test_another_scope_says_nothing_of_the_languages(engine: Engine) -> None:
 def test_a_note_without_a_vector_there_shares_its_weight_out_with_a_notice(opened: Open, engine: Engine) -> None:
     failing = Meanings()
     writer = opened(failing)
-    writer.add_model("meanings")
+    writer.models.add("meanings")
     failing.is_writing = False
-    writer.put([Memory("late", "Das Boot und die Pflanzen sind im Sommer nicht am Steg.")])
+    writer.facts.import_memories([Memory("late", "Das Boot und die Pflanzen sind im Sommer nicht am Steg.")])
     answer = writer.search(QUESTION)
     [late] = [hit for hit in answer if hit.id == "late"]
     assert weights(late) == pytest.approx({"vector": 0.35, "keyword": 0.65})
     assert "added-vectors-missing" in {notice.code for notice in answer.notices}
     failing.is_writing = True
-    assert writer.embed().embedded == 1
+    assert writer.models.embed().embedded == 1
     assert "added-vectors-missing" not in {notice.code for notice in writer.search(QUESTION).notices}
 
 
@@ -192,7 +194,7 @@ def test_a_model_that_fails_leaves_the_others_at_work_and_says_so(opened: Open, 
     failing = Meanings()
     asking = opened(failing)
     before = [(hit.id, hit.score) for hit in asking.search(QUESTION)]
-    asking.add_model("meanings")
+    asking.models.add("meanings")
     failing.error = ProviderUnavailable("nobody is there")
     answer = asking.search(QUESTION)
     assert [(hit.id, hit.score) for hit in answer] == before
@@ -200,7 +202,7 @@ def test_a_model_that_fails_leaves_the_others_at_work_and_says_so(opened: Open, 
 
 
 def test_why_says_what_would_turn_two_languages_round(engine: Engine) -> None:
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     contrast = engine.why(QUESTION, "boat", over="plants")
     assert contrast.first == "plants"
     assert "vector:testing weight 0.900 → " in str(contrast)
@@ -209,7 +211,7 @@ def test_why_says_what_would_turn_two_languages_round(engine: Engine) -> None:
 
 
 def test_why_says_how_far_from_its_run_a_note_is(engine: Engine) -> None:
-    engine.add_model("meanings")
+    engine.models.add("meanings")
     default = RECIPES["default"]
     narrow = replace(default, plan=replace(default.plan, pool=1))
     hedge, router = (str(engine.why(QUESTION, identity, recipe=narrow)) for identity in ("hedge", "router"))
@@ -219,6 +221,6 @@ def test_why_says_how_far_from_its_run_a_note_is(engine: Engine) -> None:
 
 def test_dropped_it_votes_no_more(engine: Engine) -> None:
     before = [(hit.id, hit.score) for hit in engine.search(QUESTION)]
-    engine.add_model("meanings")
-    engine.drop_model("meanings")
+    engine.models.add("meanings")
+    engine.models.drop("meanings")
     assert [(hit.id, hit.score) for hit in engine.search(QUESTION)] == before

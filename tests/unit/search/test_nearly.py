@@ -39,20 +39,20 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[whyrank.Engine]
     ],
 )
 def test_a_path_is_known_by_its_name_or_its_letters(engine: whyrank.Engine, typed: str, meant: str | None) -> None:
-    assert engine.meant(typed) == meant
+    assert engine.memories.suggest_id(typed) == meant
 
 
 def test_an_id_is_known_when_it_was_cut_short_or_mistyped(engine: whyrank.Engine) -> None:
     identity = engine.add("Robin drinks tea").id
-    assert engine.meant(identity[:8] + "…") == identity
-    assert engine.meant(identity[:-1]) == identity
+    assert engine.memories.suggest_id(identity[:8] + "…") == identity
+    assert engine.memories.suggest_id(identity[:-1]) == identity
     wrong = "a" if identity[9] != "a" else "b"
-    assert engine.meant(identity[:9] + wrong + identity[10:]) == identity
-    assert engine.meant("m_") is None
-    assert engine.meant("m_000000000000000") is None
+    assert engine.memories.suggest_id(identity[:9] + wrong + identity[10:]) == identity
+    assert engine.memories.suggest_id("m_") is None
+    assert engine.memories.suggest_id("m_000000000000000") is None
 
 
 def test_what_a_caller_may_not_see_is_never_meant(engine: whyrank.Engine) -> None:
     secret = engine.add("Robin drinks rum", scope="user:7").id
-    assert engine.meant(secret[:-1]) is None
-    assert engine.meant(secret[:-1], scope="user:7") == secret
+    assert engine.memories.suggest_id(secret[:-1]) is None
+    assert engine.memories.suggest_id(secret[:-1], scope="user:7") == secret

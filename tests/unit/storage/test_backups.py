@@ -175,14 +175,16 @@ def test_a_backup_that_finds_no_room_leaves_nothing(
 def test_a_backup_is_of_one_moment_while_others_write(store: Path, opened: Callable[[Path], Engine]) -> None:
     """Pairs are stored in one transaction each: a copy of two moments would hold half a pair."""
     with opened(store) as engine:
-        engine.put([whyrank.Memory("a", "pair a first"), whyrank.Memory("b", "pair b second")])
+        engine.facts.import_memories([whyrank.Memory("a", "pair a first"), whyrank.Memory("b", "pair b second")])
         stop = threading.Event()
 
         def write() -> None:
             number = 0
             while not stop.is_set():
                 number += 1
-                engine.put([whyrank.Memory(f"{side}{number}", f"{side} number {number}") for side in "ab"])
+                engine.facts.import_memories(
+                    [whyrank.Memory(f"{side}{number}", f"{side} number {number}") for side in "ab"]
+                )
 
         thread = threading.Thread(target=write)
         thread.start()
@@ -264,7 +266,9 @@ def test_nothing_that_is_kept_in_memory_outlives_a_restore(store: Path, tmp_path
             for scope in ("global", "user:1"):
                 owner = whyrank.Scope.parse(scope)
                 numbered = [(f"{word}{scope}{i}", f"{word} number {i} of {scope}") for i in range(memories)]
-                engine.put([whyrank.Memory(identity, text, scope=owner) for identity, text in numbered])
+                engine.facts.import_memories(
+                    [whyrank.Memory(identity, text, scope=owner) for identity, text in numbered]
+                )
     with whyrank.open(other, workspace=tmp_path, calibration="manual") as engine:
         engine.backup(target)
         wanted = {
@@ -285,10 +289,12 @@ def test_what_was_found_before_a_restore_is_never_read_as_another_memory(
 ) -> None:
     other, target = store.with_name("other.db"), store.with_name("copy.db")
     with opened(other) as engine:
-        engine.put([whyrank.Memory("secret", "tea of somebody else", scope=whyrank.Scope("user", "2"))])
+        engine.facts.import_memories(
+            [whyrank.Memory("secret", "tea of somebody else", scope=whyrank.Scope("user", "2"))]
+        )
         engine.backup(target)
     with opened(store) as engine:
-        engine.put([whyrank.Memory("mine", "tea of mine")])
+        engine.facts.import_memories([whyrank.Memory("mine", "tea of mine")])
         held = engine._store.held(["mine"], frozenset({whyrank.Scope("global")}))
         whyrank.restore(target, store)
         assert "somebody else" not in memory_of(held["mine"]).text
@@ -443,7 +449,7 @@ def test_a_killed_restore_leaves_the_store_wholly_old_or_wholly_new(
         for number in range(70):
             engine.add(f"the boat number {number} is blue")
         engine.backup(target)
-        engine.forget_scope("global")
+        engine.memories.forget_scope("global")
         engine.add("Robin prefers tea")
         engine.list()
     new = {f"the boat number {number} is blue" for number in range(70)}

@@ -56,7 +56,7 @@ def modelled(path: Path, name: str = "", models: Mapping[str, Embedder] = MODELS
 
 def quick(engine: Engine) -> Engine:
     """Take the embedder for one that was found to be quick."""
-    engine._looks_first = False
+    engine.facts._looks_first = False
     return engine
 
 
@@ -75,7 +75,7 @@ memory.add("the first of a space is written whole")
 memory.add("the second is not")
 fact = memory.add("Robin drinks tea")
 memory.search("tea")
-memory._looks_first = False
+memory.facts._looks_first = False
 memory.update(fact.id, text="Robin drinks lemonade")
 print(fact.id, flush=True)
 sys.stdin.readline()
@@ -170,11 +170,11 @@ def test_a_text_is_embedded_by_the_model_that_has_taken_over(path: Path, is_drop
     [fact] = stored(engine, "Robin drinks tea")
     quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
     engine.search("milk")
-    other.change_model()
+    other.models.use()
     if is_dropped:
-        other.drop_model("small")
+        other.models.drop("small")
     quick(engine).update(fact.id, text="Robin drinks lemonade")
-    spaces = {space.name: (space.vectors, space.waiting) for space in other.spaces()}
+    spaces = {space.name: (space.vectors, space.waiting) for space in other.models.list()}
     assert spaces.pop(MODELS["large"].fingerprint) == (3, 0)
     # The model before stays as it was left, which is without the new text; one that was dropped does not come back.
     assert spaces == ({} if is_dropped else {MODELS["small"].fingerprint: (2, 1)})
@@ -211,7 +211,7 @@ def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_d
     [fact] = stored(engine, "Robin drinks tea")
     quick(engine).update(fact.id, text="Robin drinks milk")
     bare.update(fact.id, text="Robin drinks lemonade")
-    assert [(space.vectors, space.waiting) for space in engine.spaces()] == [(2, 1)]
+    assert [(space.vectors, space.waiting) for space in engine.models.list()] == [(2, 1)]
     assert engine.doctor().is_sound
     bare.close()
     engine.close()
@@ -242,10 +242,10 @@ def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
     quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
     model.takes_parcels = False
     other.add("the red parcel", scope="user:1")
-    assert other.backlog().refused == 1
+    assert other.models.backlog().refused == 1
     model.takes_parcels = True
     quick(engine).update(fact.id, text="the red parcel")
-    assert (engine.backlog().refused, engine.backlog().waiting) == (0, 0)
+    assert (engine.models.backlog().refused, engine.models.backlog().waiting) == (0, 0)
     engine.close()
     other.close()
 
@@ -259,7 +259,7 @@ def test_a_provider_that_failed_is_asked_once_and_then_left_alone_for_a_while(pa
     for number in range(3):
         quick(engine).update(fact.id, text=f"Robin drinks {number} cups")
     assert model.asked == 1
-    assert engine.backlog().attempts == 1
+    assert engine.models.backlog().attempts == 1
     assert engine.get(fact.id).text == "Robin drinks 2 cups"
     engine.close()
 
@@ -270,7 +270,7 @@ def test_a_text_that_a_provider_refuses_is_asked_for_once_as_by_a_fact(path: Pat
     [fact] = stored(engine, "Robin drinks tea")
     model.takes_parcels, model.asked = False, 0
     quick(engine).update(fact.id, text="the red parcel")
-    told = engine.backlog()
+    told = engine.models.backlog()
     # One text is asked for twice: together with others, of which there are none, and alone.
     assert (model.asked, told.refused, told.waiting) == (2, 1, 1)
     engine.close()

@@ -133,7 +133,7 @@ def test_a_write_makes_a_segment_anew_that_has_lost_a_page(path: Path) -> None:
         assert "index-damaged" in {notice.code for notice in memory.search(**QUESTIONS[0]).notices}
         for number in range(3):
             memory.add(f"one more fact, number {number}")
-        memory.settle(1.0)
+        memory.models.wait(1.0)
     assert doctor(path).findings == ()
 
 
@@ -177,7 +177,7 @@ def test_a_lost_memory_is_named_until_it_is_given_up(path: Path) -> None:
     [aside] = doctor(path).findings
     assert (aside.code, aside.names) == ("aside", (identity,))
     with opened(path) as memory:
-        assert memory.give_up_damaged() == (identity,)
+        assert memory.maintenance.discard_damaged() == (identity,)
     assert doctor(path).is_whole
 
 
@@ -214,7 +214,7 @@ def test_a_lost_row_that_cannot_be_made_anew_is_missed_until_it_is_given_up(path
     [books] = doctor(path, repair=True).findings
     assert (books.code, books.message, books.derived) == ("books", which, False)
     with opened(path) as memory:
-        memory.give_up_damaged()
+        memory.maintenance.discard_damaged()
     assert doctor(path).findings == ()
 
 
@@ -281,11 +281,11 @@ def test_a_text_that_was_altered_is_shown_with_a_notice(path: Path) -> None:
         assert found[0].id == identity
         assert "damaged-text" in {notice.code for notice in found.notices}
         memories = memory.list(scope=MINE, limit=500)
-        assert "damaged-text" in {notice.code for notice in memory.unlisted(memories, scope=MINE)}
-        [told_of_it] = memory.text_notices([memory.get(identity, scope=MINE)], scope=MINE)
+        assert "damaged-text" in {notice.code for notice in memory.memories.list_notices(memories, scope=MINE)}
+        [told_of_it] = memory.memories.text_notices([memory.get(identity, scope=MINE)], scope=MINE)
         assert told_of_it.message.startswith("1 memory shown here is not as it was stored; ")
         [other] = [one for one in memories if one.text != text and one.id != identity][:1]
-        assert memory.text_notices([other], scope=MINE) == ()
+        assert memory.memories.text_notices([other], scope=MINE) == ()
 
 
 def test_a_memory_that_answers_and_cannot_be_read_is_said_to_be_lost(path: Path) -> None:

@@ -95,7 +95,7 @@ def looked_at(store: Path) -> tuple[list[Results], Checkup]:
         memory.list()
         memory.status()
         memory.export(io.StringIO())
-        memory.backlog()
+        memory.models.backlog()
     return answers, whyrank.doctor(store)
 
 

@@ -60,7 +60,7 @@ def test_no_byte_is_left(tmp_path: Path, keyword: str, whole_scope: bool) -> Non
         there = [trace in raw(tmp_path) for trace in sought]
         assert sum(there) >= len(sought) - 2  # of the old vector and tokens only the log may know
         if whole_scope:
-            done = engine.forget_scope("user:1", purge=True)
+            done = engine.memories.forget_scope("user:1", purge=True)
             assert done.memories == 131
             assert done.remains == ("the store still lists user:1 among the scopes it has known, by its name alone",)
         else:

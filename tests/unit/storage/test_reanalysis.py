@@ -27,7 +27,9 @@ MEMORIES = 150  # two whole blocks of records and signs, and a segment of postin
 def path(tmp_path: Path) -> Path:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, calibration="manual") as engine:
         words = [f"the boat number {number} is blue and its mast is oak" for number in range(MEMORIES)]
-        engine.put([whyrank.Memory(f"m{number}", text, name=f"Boat {number}") for number, text in enumerate(words)])
+        engine.facts.import_memories(
+            [whyrank.Memory(f"m{number}", text, name=f"Boat {number}") for number, text in enumerate(words)]
+        )
         engine.forget("m7")
         engine.add("Robin prefers green tea", scope="user:1", date="2026-03-14")
         engine.search("tea", scope="user:1")

@@ -205,8 +205,8 @@ def test_memories_on_a_zeroed_page_are_named_by_their_ids_until_they_are_given_u
     assert (aside.code, set(aside.names)) == ("aside", set(lost.names))
     with opened(path) as memory:
         assert any("cannot be read any more" in one.message for one in memory.search(QUESTION, scope="user:42").notices)
-        assert set(memory.give_up_damaged()) == set(lost.names)
-        assert memory.give_up_damaged() == ()
+        assert set(memory.maintenance.discard_damaged()) == set(lost.names)
+        assert memory.maintenance.discard_damaged() == ()
     assert doctor(path).is_whole
 
 
@@ -353,7 +353,7 @@ def test_the_copy_that_is_kept_holds_what_was_in_the_log(path: Path) -> None:
 def test_a_chunk_with_a_hash_of_others_is_believed_where_it_was_embedded_so(tmp_path: Path) -> None:
     source = Source("a.md", 1, 2, "0123456789abcdef0123456789abcdef")
     with opened(tmp_path / "memory.db") as memory:
-        memory.put([Memory("m_imported", "Robin saw the whales", kind="chunk", source=source)])
+        memory.facts.import_memories([Memory("m_imported", "Robin saw the whales", kind="chunk", source=source)])
         assert memory.doctor().findings == ()
 
 

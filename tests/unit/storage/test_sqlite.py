@@ -177,7 +177,7 @@ def test_a_field_of_an_odd_type_keeps_nobody_from_an_answer_and_is_mended(
     opened = partial(whyrank.open, tmp_path / "memory.db", workspace=tmp_path, embedding="none", calibration="manual")
     with opened() as engine:
         odd, *_ = [engine.add(text) for text in ("Robin drinks tea", "Kim drinks tea", "tea is green")]
-        assert engine.damage_notices() == ()
+        assert engine.maintenance.damage_notices() == ()
     other = library.connect(tmp_path / "memory.db")
     other.execute(f"UPDATE memories SET {column} = ? WHERE id = ?", (value, odd.id))
     other.commit()
@@ -187,14 +187,14 @@ def test_a_field_of_an_odd_type_keeps_nobody_from_an_answer_and_is_mended(
         assert {hit.memory.text for hit in results} == {"Robin drinks tea", "Kim drinks tea", "tea is green"}
         assert [hit.explain() for hit in results]
         assert "facts-damaged" in [notice.code for notice in results.notices]
-        assert [notice.code for notice in engine.damage_notices()] == ["facts-damaged"]
+        assert [notice.code for notice in engine.maintenance.damage_notices()] == ["facts-damaged"]
         assert engine.get(odd.id).text == "Robin drinks tea"
         [found] = engine.doctor().findings
         assert (found.code, found.names, found.derived) == ("fields", (odd.id,), True)
     with opened() as engine:
         assert engine.doctor(repair=True).is_sound
         assert engine.doctor().is_sound
-        assert engine.damage_notices() == ()
+        assert engine.maintenance.damage_notices() == ()
     with opened() as engine:
         assert "facts-damaged" not in [notice.code for notice in engine.search("tea").notices]
         assert len(engine.list()) == 3

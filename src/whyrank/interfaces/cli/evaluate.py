@@ -535,12 +535,14 @@ def pin(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         wanted = asked.id and name_of(engine, asked.id, asked.scope)
         if asked.list:
-            pins = engine.pins(scope=asked.scope, all_scopes=asked.all_scopes)
+            pins = engine.pins.list(scope=asked.scope, all_scopes=asked.all_scopes)
         elif asked.remove:
-            pins = engine.unpin(asked.query, wanted, scope=asked.scope, all_scopes=asked.all_scopes)
+            pins = engine.pins.remove(asked.query, wanted, scope=asked.scope, all_scopes=asked.all_scopes)
         else:
             with suggesting(engine, asked, wanted):
-                pins = [engine.pin(asked.query, wanted, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
+                pins = [
+                    engine.pins.add(asked.query, wanted, scope=asked.scope, within=asked.within, recipe=asked.recipe)
+                ]
         file = engine.config.pins
     if asked.json:
         output.say_json({"pins": [serialize.pin(held) for held in pins], "file": str(file)})
@@ -570,7 +572,7 @@ def _told(held: Pin) -> str:
 def check(asked: argparse.Namespace) -> int:
     """Run every pinned query again."""
     with open_existing(asked) as engine, output.progress("check", quiet=asked.json) as tick:
-        done = engine.check(scope=asked.scope, all_scopes=asked.all_scopes, recipe=asked.recipe, progress=tick)
+        done = engine.pins.check(scope=asked.scope, all_scopes=asked.all_scopes, recipe=asked.recipe, progress=tick)
     if asked.json:
         output.say_json(serialize.checkup(done))
     else:

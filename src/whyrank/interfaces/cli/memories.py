@@ -14,10 +14,10 @@ from ...analysis.document import READER_VERSION
 from ...engine.arguments import MAX_FACT_CHARACTERS, scope_of
 from ...engine.engine import check_workspace
 from ...engine.facts import UNSAID, Added
-from ...engine.memories import lost_past
 from ...engine.open import check_backup, count_memories, served_llm
 from ...engine.open import doctor as looked_after
 from ...engine.open import restore as restored_into
+from ...engine.records import lost_past
 from ...errors import ConfigError, ProviderError, StoreDamaged, StoreError
 from ...evaluation.report.html import is_page
 from ...formatting import counted, on_one_line
@@ -175,7 +175,7 @@ def _check(asked: argparse.Namespace) -> None:
 
 def _show_left_out(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
-        records = engine.left_out(scope=asked.scope)
+        records = engine.memories.extraction_rejects(scope=asked.scope)
     if asked.json:
         output.say_json(left_out(records))
         return OK
@@ -286,7 +286,7 @@ def doctor(asked: argparse.Namespace) -> int:
 def _give_up(asked: argparse.Namespace) -> int:
     """Delete the damaged memories that were set aside, and print their ids for the last time."""
     with open_or_make(asked) as engine:
-        gone = engine.give_up_damaged()
+        gone = engine.maintenance.discard_damaged()
     if asked.json:
         output.say_json({"given_up": list(gone)})
     else:
@@ -309,7 +309,7 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
     }
     if found.looked_inside:
         with open_or_make(asked) as engine:
-            behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
+            behind, notices = engine.models.backlog(), (*engine.maintenance.stale_notices(), *engine.models.notices())
         told["words"] = {"reader": READER_VERSION, "old": found.old_words, "read_anew": found.read_anew}
         told["vectors"] = {
             **serialize.backlog(behind),
@@ -332,7 +332,7 @@ def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
     if not found.looked_inside:
         return
     with open_or_make(asked) as engine:
-        behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
+        behind, notices = engine.models.backlog(), (*engine.maintenance.stale_notices(), *engine.models.notices())
     if asked.repair:
         read = counted(found.read_anew, "memory was", "memories were")
         output.say(f"{read} read anew, {counted(found.embedded, 'text was', 'texts were')} embedded")
@@ -482,7 +482,7 @@ def add(asked: argparse.Namespace) -> int:
             stored.append(done)
             if not asked.json:
                 _say_added(done)
-        waiting = engine.waiting_notices()
+        waiting = engine.models.waiting_notices()
     if not stored and not refused:
         waiting = (Notice("nothing-given", "standard input holds no line, so nothing was stored"), *waiting)
     for line, reason in refused:
@@ -508,11 +508,11 @@ def update(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         fields = {"text": text, "supersedes": _replaced(asked.supersedes), **_fields(asked)}
         with suggesting(engine, asked, asked.id, asked.supersedes):
-            done = engine.revise(asked.id, scope=asked.scope, **fields)
+            done = engine.facts.revise(asked.id, scope=asked.scope, **fields)
         memory = done.memory
         if asked.json:
             history = engine.history(memory.id, scope=asked.scope)
-            output.say_json(serialize.changed(done, history, engine.replaced(memory.id, scope=asked.scope)))
+            output.say_json(serialize.changed(done, history, engine.memories.replaced(memory.id, scope=asked.scope)))
         else:
             output.say(f"{memory.id}  {memory.text}")
             output.show_notices(done.notices)
@@ -565,7 +565,7 @@ def _undecoded(text: str) -> str | None:
 
 
 def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:
-    return engine.remember(text, scope=asked.scope, supersedes=asked.supersedes, key=asked.key, **fields)
+    return engine.facts.remember(text, scope=asked.scope, supersedes=asked.supersedes, key=asked.key, **fields)
 
 
 def _replaced(named: str | None) -> str | None:
@@ -600,8 +600,8 @@ def show(asked: argparse.Namespace) -> int:
         with suggesting(engine, asked, wanted):
             memory = engine.get(wanted, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
-        altered = engine.text_notices([memory], scope=asked.scope)
-        data = serialize.shown(memory, history, engine.replaced(memory.id, scope=asked.scope), altered)
+        altered = engine.memories.text_notices([memory], scope=asked.scope)
+        data = serialize.shown(memory, history, engine.memories.replaced(memory.id, scope=asked.scope), altered)
     notices = (*altered, *lost_past(history))
     if asked.json:
         output.say_json(data)
@@ -643,7 +643,7 @@ def recalled(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         ids = [name_of(engine, typed, asked.scope) for typed in asked.id]
         with suggesting(engine, asked, *ids):
-            count = engine.recalled(*ids, scope=asked.scope)
+            count = engine.mark_used(*ids, scope=asked.scope)
     if asked.json:
         output.say_json({"recalled": list(dict.fromkeys(asked.id))})
     else:
@@ -660,7 +660,7 @@ def forget(asked: argparse.Namespace) -> int:
         if asked.whole_scope:
             if not asked.yes:
                 _confirm_forgetting(asked)
-            done = engine.forget_scope(asked.whole_scope, purge=asked.purge)
+            done = engine.memories.forget_scope(asked.whole_scope, purge=asked.purge)
         else:
             ids = [name_of(engine, typed, asked.scope) for typed in ids]
             with suggesting(engine, asked, *ids):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
+from ...engine.models import ModelChange, SpaceState
 from ...engine.open import open_engine, served_card
-from ...engine.spaces import ModelChange, SpaceState
 from ...errors import ConfigError, StoreError
 from ...formatting import counted, on_one_line, which
 from ...providers.names import NAMES, check_name, is_path, is_recorded_name
@@ -97,7 +97,7 @@ def _states(config: settings.Config) -> list[SpaceState]:
     if not config.store.is_file():
         return []
     with open_engine(config.store, workspace=config.workspace, embedding="none") as engine:
-        return engine.spaces()
+        return engine.models.list()
 
 
 def _fetch(asked: argparse.Namespace) -> int:
@@ -166,7 +166,7 @@ def _changed(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
     if config.store.is_file() and name != "none":
         opened = open_engine(config.store, workspace=config.workspace, embedding=config["embedding"])
         with opened as engine, output.progress("embedding", quiet=asked.json) as tick:
-            done = engine.change_model(name, check=asked.check, force=asked.force, progress=tick)
+            done = engine.models.use(name, check=asked.check, force=asked.force, progress=tick)
     return _written(asked, config, done, fetched=is_new)
 
 
@@ -244,7 +244,7 @@ def _add(asked: argparse.Namespace) -> int:
     else:
         name, is_new = _fetched(asked, config)
         with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
-            done = engine.add_model(name, progress=tick)
+            done = engine.models.add(name, progress=tick)
         change = ModelReport(name, False, is_new, done.space, 0, done.embedded, done.without_vector)
     if asked.json:
         output.say_json(serialize.fields(change, "model dry_run fetched space waiting embedded without_vector"))
@@ -266,8 +266,9 @@ def _rollback(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
         # Since `model use none` keyword search answers alone; the serving space was left unchanged.
-        left = next((one for one in engine.spaces() if one.role == "serving"), None) if engine.space == "" else None
-        done = engine.change_model(left.provider, progress=tick) if left else engine.rollback_model(progress=tick)
+        states = engine.models.list() if engine.models.space == "" else []
+        left = next((one for one in states if one.role == "serving"), None)
+        done = engine.models.use(left.provider, progress=tick) if left else engine.models.rollback(progress=tick)
     change = _written(asked, config, done, fetched=False)
     if not asked.json:
         output.say(f"back to {change.model}")
@@ -277,7 +278,7 @@ def _rollback(asked: argparse.Namespace) -> int:
 
 def _drop(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
-        dropped = engine.drop_model(asked.name)
+        dropped = engine.models.drop(asked.name)
     if asked.json:
         output.say_json({"model": asked.name, "dropped": dropped})
     else:
@@ -311,8 +312,8 @@ def _rerank(asked: argparse.Namespace) -> int:
 def embed(asked: argparse.Namespace) -> int:
     """Embed the memories that wait for a vector."""
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
-        done = engine.embed(tick)
-        behind = engine.backlog()
+        done = engine.models.embed(tick)
+        behind = engine.models.backlog()
     if asked.json:
         told = {"space": done.space or None, "embedded": done.embedded, **serialize.backlog(behind)}
         output.say_json({**told})

@@ -17,7 +17,7 @@ from ..serialize import FORMAT, UNREMARKABLE, moment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ...engine.spaces import Backlog, SpaceState
+    from ...engine.models import Backlog, SpaceState
     from ...search.confidence import Calibration
     from ...types.memory import Memory, Notice
     from ...types.results import Hit, Results

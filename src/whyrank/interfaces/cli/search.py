@@ -125,7 +125,7 @@ def suggesting(engine: Engine, asked: argparse.Namespace, *named: str | None) ->
         yield
     except NotFound as error:
         missing = next((name for name in named if name and repr(name) in error.message), None)
-        near = engine.meant(missing, scope=asked.scope) if missing else None
+        near = engine.memories.suggest_id(missing, scope=asked.scope) if missing else None
         hint = f"did you mean {near!r}?" if near else error.hint
         if near and not near.startswith("m_") and asked.verb not in _TAKE_PATHS:
             hint = f"{near} is a file; `whyrank list --path {near}` shows the ids of its memories"
@@ -139,7 +139,7 @@ def list_memories(asked: argparse.Namespace) -> int:
         lives = {"superseded": asked.superseded, "expired": asked.expired}
         filters = {**lives, **_filters(asked, engine)}
         found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **filters)
-        notices = engine.unlisted(found, **filters)
+        notices = engine.memories.list_notices(found, **filters)
         is_empty = not found and not engine.status(scope=asked.scope or ()).memories
     if asked.json:
         memories = [serialize.memory(memory) for memory in found]
@@ -163,12 +163,15 @@ def _nothing_listed(limit: int, offset: int) -> str:
 def status(asked: argparse.Namespace) -> int:
     """Print the status of the store."""
     with open_existing(asked) as engine:
-        calibrations = engine.calibrations()
-        data = serialize.status(engine.status(), engine.space, calibrations)
-        states, behind = engine.spaces(), engine.backlog()
+        calibrations = engine.models.calibrations()
+        data = serialize.status(engine.status(), engine.models.space, calibrations)
+        states, behind = engine.models.list(), engine.models.backlog()
         data |= {"roles": serialize.spaces(states), "backlog": serialize.backlog(behind)}
-        data["old_words"], notices = engine.old_words(), (*engine.word_notices(), *engine.vector_notices())
-        notices = (*notices, *engine.damage_notices())
+        data["old_words"], notices = (
+            engine.maintenance.stale_count(),
+            (*engine.maintenance.stale_notices(), *engine.models.notices()),
+        )
+        notices = (*notices, *engine.maintenance.damage_notices())
     if asked.json:
         output.say_json(data)
         return OK
@@ -256,7 +259,7 @@ def thrown_away(asked: argparse.Namespace, embedder: Embedder | None = None) -> 
         open_engine(Path(place) / "memory.db", embedder=embedder, **given) as engine,
     ):
         if asked.add is not None:
-            engine.add_model(asked.add)
+            engine.models.add(asked.add)
         yield engine
 
 

@@ -89,7 +89,7 @@ def listed(access: Access, values: Values) -> JsonResult:
     found = engine.list(limit=limit + 1, sort=sort, after=behind, **asked)
     page = found[:limit]
     following = cursor_of(page[-1], sort) if len(found) > limit and page else None
-    memories, notices = [serialize.memory(one) for one in page], engine.unlisted(page, **asked)
+    memories, notices = [serialize.memory(one) for one in page], engine.memories.list_notices(page, **asked)
     told = {"memories": memories, "next": following, "notices": serialize.notices(notices), "format": serialize.FORMAT}
     return JsonResult(told)
 
@@ -98,7 +98,7 @@ def added(access: Access, values: Values) -> JsonResult:
     """Store a fact; the status is 201 if it is new, else 200."""
     fields = {name: value for name, value in values.items() if name not in ("text", "scope")}
     engine = access.pooled.writing()
-    done = engine.remember(values["text"], scope=access.home_for(values, engine), **fields)
+    done = engine.facts.remember(values["text"], scope=access.home_for(values, engine), **fields)
     return JsonResult(serialize.added(done), 201 if done.outcome == "stored" else 200)
 
 
@@ -109,8 +109,8 @@ def shown(access: Access, values: Values) -> JsonResult:
 
 def _shown(engine: Engine, identity: str, seen: list[str]) -> dict[str, Any]:
     memory = engine.get(identity, scope=seen)
-    history, replaced = engine.history(memory.id, scope=seen), engine.replaced(memory.id, scope=seen)
-    return serialize.shown(memory, history, replaced, engine.text_notices([memory], scope=seen))
+    history, replaced = engine.history(memory.id, scope=seen), engine.memories.replaced(memory.id, scope=seen)
+    return serialize.shown(memory, history, replaced, engine.memories.text_notices([memory], scope=seen))
 
 
 def updated(access: Access, values: Values) -> JsonResult:
@@ -118,7 +118,7 @@ def updated(access: Access, values: Values) -> JsonResult:
     engine, seen = access.pooled.reading(), access.seen(values)
     fields = {name: value for name, value in values.items() if name not in ("id", "scope")}
     _refuse_others(access, engine.get(values["id"], scope=seen), values, "changed")
-    done = engine.revise(values["id"], scope=seen, **fields)
+    done = engine.facts.revise(values["id"], scope=seen, **fields)
     told = _shown(engine, values["id"], seen)
     return JsonResult({**told, "notices": [*serialize.notices(done.notices), *told["notices"]]})
 
@@ -134,7 +134,7 @@ def forgotten(access: Access, values: Values) -> JsonResult:
 def recalled(access: Access, values: Values) -> JsonResult:
     """Count a recall for each memory."""
     ids = list(dict.fromkeys(values["ids"]))
-    access.pooled.reading().recalled(*ids, scope=access.seen(values))
+    access.pooled.reading().mark_used(*ids, scope=access.seen(values))
     return JsonResult({"recalled": ids, "format": serialize.FORMAT})
 
 
@@ -173,15 +173,15 @@ def told_status(access: Access, values: Values, version: str) -> dict[str, Any]:
     """Return the full status visible to a caller; counts, names and sizes of other scopes are left out."""
     engine, share = access.pooled.reading(), _share(access, values)
     own = None if share is None else {str(scope) for scope in visible(scopes_of(share))}
-    calibrations = [made for made in engine.calibrations() if own is None or own.issuperset(made.scopes)]
+    calibrations = [made for made in engine.models.calibrations() if own is None or own.issuperset(made.scopes)]
     scopes = None if own is None else frozenset(map(Scope.parse, own))
-    notices = (*engine.config.notices, *engine.waiting_notices(scope=share))
+    notices = (*engine.config.notices, *engine.models.waiting_notices(scope=share))
     return {
-        **serialize.status(held_for(access, values), engine.space, calibrations),
-        "roles": serialize.spaces(engine.spaces(scope=share)),
-        "backlog": serialize.backlog(engine.backlog(scope=share)),
-        "old_words": engine.old_words(scopes),
-        "notices": serialize.notices((*notices, *engine.word_notices(scopes), *engine.vector_notices())),
+        **serialize.status(held_for(access, values), engine.models.space, calibrations),
+        "roles": serialize.spaces(engine.models.list(scope=share)),
+        "backlog": serialize.backlog(engine.models.backlog(scope=share)),
+        "old_words": engine.maintenance.stale_count(scopes),
+        "notices": serialize.notices((*notices, *engine.maintenance.stale_notices(scopes), *engine.models.notices())),
         "evaluation": _kept_evaluation(engine.config),
         "version": version,
     }

@@ -9,7 +9,7 @@ from ... import __version__
 from ...analysis.query import analyse
 from ...engine.facts import Added, Changed
 from ...engine.memories import Forgotten
-from ...engine.spaces import Backlog, SpaceState
+from ...engine.models import Backlog, SpaceState
 from ...ingest.pipeline import Report
 from ...protocols import StoreStatus
 from ...ranking.counterfactuals import Pool

@@ -221,7 +221,7 @@ def get(access: Access, values: Values) -> ToolResult:
     """Return memories whole, or the next part of a long one."""
     engine, seen = access.pooled.reading(), access.seen(values)
     memories = named(engine, values["id"], seen)
-    altered = engine.text_notices(memories, scope=seen)
+    altered = engine.memories.text_notices(memories, scope=seen)
     offset, tokens = values.get("offset", 0), values.get("max_tokens", PART_TOKENS)
     if offset < 0 or tokens < 1:
         raise ConfigError(f"offset is {offset}, max_tokens {tokens}", "give offset 0 or more, max_tokens 1 or more")
@@ -239,7 +239,7 @@ def add(access: Access, values: Values) -> ToolResult:
     """Store a fact."""
     fields = {key: value for key, value in values.items() if key not in ("text", "scope")}
     engine = access.pooled.writing()
-    done = engine.remember(values["text"], scope=access.home_for(values, engine), trust="agent", **fields)
+    done = engine.facts.remember(values["text"], scope=access.home_for(values, engine), trust="agent", **fields)
     return ToolResult({"memories": [serialize.added(done)], "format": serialize.FORMAT}, stored(done))
 
 

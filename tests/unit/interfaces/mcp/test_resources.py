@@ -29,7 +29,7 @@ def access(tmp_path: Path) -> Iterator[Access]:
 
 
 def stored(access: Access, ages_in_days: dict[str, float | None], scope: str = "global") -> None:
-    access.pooled.writing().put([
+    access.pooled.writing().facts.import_memories([
         Memory(f"m_{name}", f"fact {name}", scope=Scope.parse(scope), date=None if age is None else NOW - age * DAY)
         for name, age in ages_in_days.items()
     ])  # fmt: skip
