@@ -286,9 +286,9 @@ MUTANTS = (
     ),
     Mutant(
         "codes are taken for the vectors themselves",
-        "storage/sqlite/vectors/quantization.py",
-        "wanted, self.reach, self.step)",
-        "wanted, 0.0, 0.0)",
+        "storage/sqlite/vectors/index.py",
+        "wanted, codes.reach, codes.step",
+        "wanted, 0.0, 0.0",
         "tests/properties/test_code_laws.py",
     ),
     Mutant(
@@ -811,7 +811,7 @@ MUTANTS = (
     ),
     Mutant(
         "a vector of another length",
-        "storage/sqlite/checksums.py",
+        "storage/sqlite/vectors/table.py",
         "    is_sized = len(blob) == size if size is not None else",
         "    is_sized =",
         DAMAGE,
@@ -825,7 +825,7 @@ MUTANTS = (
     ),
     Mutant(
         "runs that found nothing are kept for good",
-        "storage/sqlite/row_cache.py",
+        "storage/sqlite/rows.py",
         "if not run.ids:",
         "if False:",
         "tests/unit/test_caches.py",
@@ -837,10 +837,10 @@ MUTANTS = (
         "if True:",
         "tests/unit/search/test_deadline.py",
     ),
-    Mutant("nothing is synced", "storage/sqlite/connection.py", '"synchronous=FULL"', '"synchronous=OFF"', POWER),
+    Mutant("nothing is synced", "storage/sqlite/database.py", '"synchronous=FULL"', '"synchronous=OFF"', POWER),
     Mutant(
         "synced when the log is copied alone",
-        "storage/sqlite/connection.py",
+        "storage/sqlite/database.py",
         '"synchronous=FULL"',
         '"synchronous=NORMAL"',
         POWER,

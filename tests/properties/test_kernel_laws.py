@@ -19,7 +19,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.bm25 import DATES, PAIRS, WORDS
 from whyrank.storage.sqlite import top_k
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import (
     Inverted,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings.format import Text, invert, pages
 from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
 from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel

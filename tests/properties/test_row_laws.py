@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.analysis.document import entry_for
-from whyrank.storage.sqlite.connection import sqlite3  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.database import sqlite3  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
 from whyrank.storage.sqlite.postings.kernel import COMPILED
 from whyrank.storage.sqlite.postings.loops import NUMPY

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.storage.bm25 import WORDS
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings.format import (
     PostingList,
     Text,

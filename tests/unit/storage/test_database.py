@@ -19,8 +19,7 @@ import whyrank
 from tests.processes import started
 from whyrank.errors import StoreUnavailable
 from whyrank.storage.sqlite import database as databases
-from whyrank.storage.sqlite.connection import connect
-from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.database import Database, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

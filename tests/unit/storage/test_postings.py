@@ -19,9 +19,7 @@ from whyrank.protocols import Changes, Entry
 from whyrank.storage.bm25 import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, top_k
 from whyrank.storage.sqlite import writer as writer_module
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum, check_body
-from whyrank.storage.sqlite.connection import run_script
-from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.database import ChecksumError, Database, add_checksum, check_body, run_script
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.checksums import add_checksum, check_body
+from whyrank.storage.sqlite.database import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
 from whyrank.storage.sqlite.postings.format import Text, invert, pages
 from whyrank.storage.sqlite.postings.segments import pack

@@ -16,10 +16,9 @@ from whyrank.analysis.document import entry_for
 from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
-from whyrank.storage.sqlite.connection import translated
-from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.row_cache import _PLACES_KEPT, Places, RowCache
+from whyrank.storage.sqlite.database import Database, translated
+from whyrank.storage.sqlite.database import sqlite3 as library  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.rows import _PLACES_KEPT, Places, RowCache
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids

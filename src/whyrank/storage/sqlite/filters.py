@@ -14,7 +14,7 @@ from ...analysis.language import marks_of_language
 from ...analysis.query import headings_in, is_said
 from ...types.expressions import Expression, Holds, Leaf, Says, valued, wanted
 from ...types.memory import USUAL_IMPORTANCE, Scope
-from .connection import Connection, rows_of
+from .database import Connection, rows_of
 from .doc_values import NUMBERED, Flags, Integers, ScopeDocValues
 from .rows import legible
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import StoreDamaged
 from ...protocols import Entry
-from .connection import SAVE, Connection
+from .database import SAVE, Connection
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex, NumberedMemory
 from .postings.index import PostingsIndex

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ...types.columns import MemoryId
-    from .connection import Connection
+    from .database import Connection
     from .doc_values import DocValues, Flags, Integers, ScopeDocValues
     from .top_k import Rows
 

@@ -25,7 +25,7 @@ from ...formatting import counted, which
 from ...protocols import UNREADABLE, Name
 from ...types.memory import Notice
 from ..bm25 import Scored
-from .connection import Connection, Row, portions, rows_of
+from .database import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..bm25 import CHUNKS_PER_SOURCE
 from .doc_values import RECORD, Flags, Floats, Integers, ScopeDocValues
-from .row_cache import content_keys
+from .rows import content_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from .connection import Connection
+    from .database import Connection
 
 _BLOCK = 128  # scores per block when the threshold is estimated
 _TEXT = bytes.decode  # ids are ASCII

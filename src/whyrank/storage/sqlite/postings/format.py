@@ -20,8 +20,7 @@ import numpy as np
 
 from ....analysis.caches import MOST_WORDS, Memo, share
 from ...bm25 import DATES, GRAMS, WORDS, Field, grams_of
-from ..checksums import ChecksumError, add_checksum, check_body, checksum_of
-from ..connection import Connection, rows_of
+from ..database import ChecksumError, Connection, add_checksum, check_body, checksum_of, rows_of
 from . import terms
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from ....types.memory import Notice, Scope
 from ....types.query import ONCE, Join, Repeats, Signal, Statistics, Where
 from ....types.trail import TermTable
 from ...bm25 import DATES, FIELDS, WORDS, Field
-from ..checksums import ChecksumError
-from ..connection import Connection, rows_of, run_script
+from ..database import ChecksumError, Connection, rows_of, run_script
 from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damage
 from ..keyword import KeywordRun, NumberedMemory, View, both
 from ..top_k import best_rows

@@ -16,8 +16,7 @@ from ....analysis.caches import STRING_BYTES, ByteBoundedCache
 from ....analysis.language import accented_in, by_plain_spelling
 from ....types.expressions import OTHERWISE_COUNTS, is_several, spellings
 from ...bm25 import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
-from ..checksums import ChecksumError
-from ..connection import Connection, rows_of
+from ..database import ChecksumError, Connection, rows_of
 from . import terms
 from .format import (
     MAX_FREQUENCY,

@@ -25,7 +25,7 @@ from .reader import PostingLists, Postings
 from .statistics import Around, CollectionStatistics
 
 if TYPE_CHECKING:
-    from ..connection import Connection
+    from ..database import Connection
     from ..doc_values import Flags, Floats, Integers, ScopeDocValues
 
 LONG_FROM = 20_000  # memories; below, reading everything is as fast

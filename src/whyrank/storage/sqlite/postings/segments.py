@@ -15,8 +15,7 @@ import numpy as np
 from ....analysis.document import searchable_text
 from ....analysis.tokenizer import tokens_of
 from ...bm25 import WORDS, Field
-from ..checksums import ChecksumError, add_checksum
-from ..connection import Connection, rows_of
+from ..database import ChecksumError, Connection, add_checksum, rows_of
 from ..doc_values import numbers_given
 from ..rows import SELECT, as_far_as_legible
 from . import terms
