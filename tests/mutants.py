@@ -824,11 +824,11 @@ MUTANTS = (
         "tests/unit/test_caches.py",
     ),
     Mutant(
-        "runs that found nothing are kept for good",
+        "places are kept for good",
         "storage/sqlite/rows.py",
-        "if not run.ids:",
-        "if False:",
-        "tests/unit/test_caches.py",
+        "elif self._runs >= _RUNS_KEPT and len(self._places) > _PLACES_KEPT:",
+        "elif False:",
+        "tests/unit/storage/test_sqlite.py",
     ),
     Mutant(
         "runs are begun after the deadline",

@@ -115,10 +115,11 @@ def test_codes_find_what_comparing_every_vector_finds(
     shelves = [shelf_of(name, count, chunks_per_file) for name, count in zip("abc", counts, strict=False)]
     held = [held_of(vectors, missing, chance) for vectors in points]
     masks = [None if share is None else chance.random(count) < share for count in counts]
+    visible = [own.has if mask is None else own.has & mask for own, mask in zip(held, masks, strict=True)]
     question = unit(points[0][:1] + chance.choice([0.0, 0.1]) * chance.standard_normal((1, dimensions)))[0]
 
     def found(kernel: object) -> Rows:
-        return exact_rows(NO_FILE, kernel, shelves, held, masks, question, limit)  # type: ignore[arg-type]
+        return exact_rows(NO_FILE, kernel, shelves, held, visible, question, limit)  # type: ignore[arg-type]
 
     assert found(COMPILED) == found(NUMPY)
 

@@ -379,7 +379,7 @@ def test_nobody_writes_while_a_store_is_written_anew(path: Path, monkeypatch: py
     with database.alone():
         other = Database(path)
         with pytest.raises(StoreError, match="locked"):
-            other.begin()
+            other.writing().__enter__()
         other.close()
     database.close()
 

@@ -26,7 +26,6 @@ from .lock import set_log_aside, side_lock
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import TracebackType
 else:
     # pysqlite3 carries a SQLite without the WAL-reset bug of 3.7.0 to 3.51.2; where it has no wheel, the stdlib serves.
     try:
@@ -98,9 +97,12 @@ ASIDE_PREFIX, _PAST_ASIDE = "unindexed ", "unindexed!"
 SET_ASIDE = (
     f"SELECT substr(key, {len(ASIDE_PREFIX) + 1}) FROM meta WHERE key > '{ASIDE_PREFIX}' AND key < '{_PAST_ASIDE}'"
 )
+_DIGITS = 15
+# The same as `is_generation`: longer numbers were damaged, and leave no range for later ones.
+_IS_GENERATION = f"typeof(value) = 'text' AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS}"
 _MOMENT = (
     f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR EXISTS ({SET_ASIDE}) FROM meta "
-    "WHERE key = 'generation'"
+    f"WHERE key = 'generation' AND {_IS_GENERATION}"
 )
 _OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
@@ -122,7 +124,7 @@ class Database:
         self._writing = threading.RLock()  # held while the writing connection is in use
         self._opening = threading.RLock()  # held while a connection is opened
         self._local = threading.local()
-        self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._writer: Connection | None = None
         self._identity: Identity | None = None  # of the file that is open
         self._is_closed = False
@@ -133,32 +135,27 @@ class Database:
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
-        held: _Held | None = getattr(self._local, "held", None)
+        held: _Reader | None = getattr(self._local, "reader", None)
         if held is None or held.is_closed or self._is_closed:
-            held = self._new_reader()
+            with self._opening:
+                self._check_usable()
+                with translated(self.path):
+                    connection = self._opened(connect_to_read if self.read_only else connect_to_write)
+                    connection.execute("PRAGMA query_only=ON")
+                held = self._local.reader = _Reader(connection)
+                self._readers.add(held)
         return held.connection
 
-    def _new_reader(self) -> _Held:
-        with self._opening:
-            self._check_usable()
-            with translated(self.path):
-                connection = self._opened(self._connect_to_read)
-                connection.execute("PRAGMA query_only=ON")
-            held = self._local.held = _Held(connection)
-            self._held.add(held)
-        return held
-
-    def _connect_to_read(self) -> Connection:
-        if self.read_only:
-            return connected_to_read(self.path, self.forgiving)
-        return connected(self.path, self.forgiving)
-
-    def _opened(self, connect: Callable[[], Connection]) -> Connection:
+    def _opened(self, connect: Callable[[Path, bool], Connection]) -> Connection:
         """Open a connection and record which file it reads; all connections of a database read one."""
         self.check_identity()  # SQLite would create a deleted file again
-        if self._identity is None and not self.read_only and identity_of(self.path) is None:
-            self._make_way()
-        connection = connect()
+        is_missing = self._identity is None and not self.read_only and identity_of(self.path) is None
+        if is_missing and not set_log_aside(self.path):  # of a deleted file: SQLite would apply it to the new one
+            raise StoreUnavailable(
+                f"{self.path} was deleted, and another process has it open still",
+                "put it back, or stop that process (a server, an agent) and try again",
+            )
+        connection = connect(self.path, self.forgiving)
         found = identity_of(self.path)
         if self._identity is None:
             self._identity = found
@@ -167,14 +164,6 @@ class Database:
             self.check_identity()
         return connection
 
-    def _make_way(self) -> None:
-        """Set the log of a deleted file aside before a new one is made; refuse while a process has it open."""
-        if not set_log_aside(self.path):
-            raise StoreUnavailable(
-                f"{self.path} was deleted, and another process has it open still",
-                "put it back, or stop that process (a server, an agent) and try again",
-            )
-
     @property
     def is_current(self) -> bool:
         """Return whether the open file is still the one under its name."""
@@ -182,9 +171,10 @@ class Database:
 
     def check_identity(self) -> None:
         """Raise if the open file is no longer the one under its name."""
-        if self.is_current:
+        found = identity_of(self.path)
+        if self._identity in (None, found):
             return
-        if identity_of(self.path) is None:
+        if found is None:
             raise StoreUnavailable(
                 f"{self.path} was deleted while it was open",
                 "put it back; or stop whatever has it open, and restore a backup by `whyrank restore FILE`",
@@ -196,8 +186,14 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Hold this thread's reading connection, outside a transaction."""
-        held = self._take_turn()
+        """Lock this thread's reading connection, outside a transaction; a fork or `close` waits for it."""
+        while True:
+            self.reader()
+            held: _Reader = self._local.reader
+            held.turn.acquire()
+            if not (held.is_closed or self._is_closed):
+                break
+            held.turn.release()
         try:
             yield held.connection
         finally:
@@ -206,73 +202,55 @@ class Database:
     def reading(self) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of nested blocks: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else _Snapshot(self)
+        return _NESTED if self.reader().in_transaction else self._snapshot()
 
-    def enter_snapshot(self) -> _Held:
-        """Lock this thread's connection and begin a snapshot."""
-        held = self._take_turn()
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Begin a snapshot, and read its generation."""
         try:
-            self.check_identity()
-            held.begin()
-        except BaseException:
-            held.end()
-            raise
-        return held
-
-    def _take_turn(self) -> _Held:
-        """Lock this thread's connection, and open another if a fork or `close` has closed it."""
-        while True:
-            self.reader()
-            held: _Held = self._local.held
-            held.turn.acquire()
-            if not (held.is_closed or self._is_closed):
-                return held
-            held.turn.release()
-
-    def generation(self) -> int:
-        """Return the generation of this thread's snapshot; only inside `reading`."""
-        held: _Held = self._local.held
-        return held.generation
+            with self.connection() as connection:
+                try:
+                    self.check_identity()
+                    connection.execute("BEGIN")
+                    moment = connection.execute(_MOMENT).fetchone()
+                    if moment is None:
+                        raise generation_unknown()
+                    self._local.reader.snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
+                    yield
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
+        except SqlError as error:
+            raise translate_error(self.path, error) from error
 
     @property
-    def has_lost(self) -> bool:
-        """Return whether this thread's snapshot has facts that were set aside as unreadable."""
-        held: _Held = self._local.held
-        return held.has_lost
+    def snapshot(self) -> Snapshot:
+        """Return this thread's snapshot; only inside `reading`."""
+        held: Snapshot = self._local.reader.snapshot
+        return held
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        return _Transaction(self)
-
-    def begin(self) -> Connection:
-        """Take the writer lock and begin a transaction; the caller must `leave` when it has ended."""
         self._enter()
         try:
-            connection = self._writer or self._write_connection()
-            connection.execute("BEGIN IMMEDIATE")
-        except BaseException as error:
-            self._undo()  # an interrupt may come when it has begun
-            self.leave()
-            if isinstance(error, SqlError):
-                raise told(self.path, error) from error
-            raise
-        return connection
+            with translated(self.path):
+                try:
+                    connection = self._writer or self._write_connection()
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
+                    connection.execute("COMMIT")
+                    self.check_identity()  # no write is acknowledged for a file that was replaced meanwhile
+                finally:
+                    self._undo()
+        finally:
+            self._leave()
 
     def _undo(self) -> None:
-        """Roll back the open transaction of an interrupted writer: later writes would join it and be lost."""
+        """Roll back an open transaction, also of an interrupted writer: later writes would join it and be lost."""
+        # On a full disk SQLite has rolled back already.
         if self._writer is not None and self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
-
-    def end(self, connection: Connection, is_well: bool) -> None:
-        """Commit a transaction, or roll it back."""
-        try:
-            if is_well:
-                connection.execute("COMMIT")
-                self.check_identity()  # no write is acknowledged for a file that was replaced meanwhile
-        finally:
-            # On a full disk SQLite has rolled back already.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
 
     def _enter(self) -> None:
         """Take the writer lock of this file, over all threads and processes."""
@@ -294,10 +272,10 @@ class Database:
             self.check_identity()
             self._undo()
         except BaseException:
-            self.leave()
+            self._leave()
             raise
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Release the writer lock."""
         try:
             self._writing.release()
@@ -313,26 +291,23 @@ class Database:
             with translated(self.path):
                 yield self._write_connection()
         finally:
-            self.leave()
+            self._leave()
 
     def _kept_out(self, error: OSError, seconds: float) -> StoreError:
         """Return the error for a writer lock that could not be taken."""
         if isinstance(error, TimeoutError):
-            return self._locked_out(seconds)
+            return StoreLocked(
+                f"{self.path} has been locked by another process for {seconds:g} s",
+                "wait for the other whyrank to finish, or stop it",
+            )
         if isinstance(error, PermissionError):
             return StoreError(f"{error.filename} cannot be locked", "check its owner and permissions")
         return StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks")
 
-    def _locked_out(self, seconds: float) -> StoreLocked:
-        return StoreLocked(
-            f"{self.path} has been locked by another process for {seconds:g} s",
-            "wait for the other whyrank to finish, or stop it",
-        )
-
     def _write_connection(self) -> Connection:
         if self._writer is None:
             with self._opening:
-                self._writer = self._opened(lambda: connected(self.path, self.forgiving))
+                self._writer = self._opened(connect_to_write)
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KILOBYTES}")
         return self._writer
@@ -349,7 +324,7 @@ class Database:
     def close(self) -> None:
         """Close every connection of every thread, each when its current block has ended."""
         self._is_closed = True
-        for held in self._all_held():
+        for held in self._all_readers():
             with held.turn:
                 held.connection.close()
                 held.is_closed = True
@@ -386,25 +361,25 @@ class Database:
         """Return the other databases of this process that have a file by this name open."""
         return [one for one in _databases() if one is not self and one.file == self.file and not one._is_closed]
 
-    def _all_held(self) -> list[_Held]:
+    def _all_readers(self) -> list[_Reader]:
         with self._opening:
-            return list(self._held)
+            return list(self._readers)
 
     def suspend(self, deadline: float) -> None:
         """Close every connection before a fork, each when its current block has ended, and block new ones.
 
         Connections in use by this thread stay open, and so do those that other threads do not release in time.
         """
-        for held in self._all_held():
+        for held in self._all_readers():
             self._suspend_reader(held, deadline)
         if self._hold(self._writing, deadline) and self._writer is not None and not self._writer.in_transaction:
             self._writer.close()
             self._writer = None
         if self._hold(self._opening, deadline):
-            for held in [held for held in self._held if not held.is_closed]:  # opened meanwhile
+            for held in [held for held in self._readers if not held.is_closed]:  # opened meanwhile
                 self._suspend_reader(held, deadline)
 
-    def _suspend_reader(self, held: _Held, deadline: float) -> None:
+    def _suspend_reader(self, held: _Reader, deadline: float) -> None:
         if self._hold(held.turn, deadline) and not (held.is_closed or held.connection.in_transaction):
             held.connection.close()
             held.is_closed = True
@@ -427,81 +402,23 @@ class Database:
         self.resume()
 
 
-class _Snapshot:
-    """A snapshot as a context manager: a class, as the cost of a generator would show in every search."""
+class Snapshot(NamedTuple):
+    """One moment of the file: a connection inside a read transaction, and the generation it reads."""
 
-    __slots__ = ("_database", "_held")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> None:
-        try:
-            self._held = self._database.enter_snapshot()
-        except SqlError as error:
-            raise told(self._database.path, error) from error
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._held.end()
-        except SqlError as failure:
-            raise told(self._database.path, failure) from failure
-        if isinstance(error, SqlError):
-            raise told(self._database.path, error) from error
+    connection: Connection
+    generation: int
+    has_lost: bool  # facts that were set aside as unreadable
 
 
-class _Transaction:
-    """A transaction as a context manager: a class, as a fact is stored in the time of a few generators."""
+class _Reader:
+    """A thread's reading connection, closed when the thread ends."""
 
-    __slots__ = ("_connection", "_database")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> Connection:
-        self._connection = self._database.begin()
-        return self._connection
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._database.end(self._connection, error is None)
-        except SqlError as failure:
-            raise told(self._database.path, failure) from failure
-        finally:
-            self._database.leave()
-        if isinstance(error, SqlError):
-            raise told(self._database.path, error) from error
-
-
-class _Held:
-    """A thread's connection, closed when the thread ends."""
+    snapshot: Snapshot
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
         self.is_closed = False  # set before a fork; the next read opens another
-        self.generation = 0
-        self.has_lost = False
-
-    def begin(self) -> None:
-        """Begin a snapshot, and read its generation."""
-        self.connection.execute("BEGIN")
-        moment = self.connection.execute(_MOMENT).fetchone()
-        if moment is None or not is_generation(moment[0]):
-            raise generation_unknown()
-        self.generation, self.has_lost = int(moment[0]), bool(moment[1])
-
-    def end(self) -> None:
-        """End a snapshot, and unlock the connection."""
-        try:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
-        finally:
-            self.turn.release()
 
     def __del__(self) -> None:
         self.connection.close()
@@ -566,7 +483,7 @@ def is_writable(path: Path) -> bool:
     return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def connected_to_read(path: Path, forgiving: bool) -> Connection:
+def connect_to_read(path: Path, forgiving: bool) -> Connection:
     """Open a read-only file: shared with its writers, or as immutable where the WAL cannot be shared."""
     try:
         connection = _connect(f"{path.absolute().as_uri()}?mode=ro", forgiving)
@@ -592,7 +509,7 @@ def tighten(path: Path, mode: int) -> None:
             path.chmod(mode)
 
 
-def connected(path: Path, forgiving: bool) -> Connection:
+def connect_to_write(path: Path, forgiving: bool) -> Connection:
     """Open a writable file."""
     make_private(path)
     return _connect(path.absolute().as_uri(), forgiving)
@@ -726,10 +643,10 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise told(path, error) from error
+        raise translate_error(path, error) from error
 
 
-def told(path: Path, error: sqlite3.Error) -> StoreError:
+def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
     """Return our error for an error of SQLite, with a remedy."""
     text = str(error).lower()
     if "interrupted" in text:
@@ -758,11 +675,7 @@ def told(path: Path, error: sqlite3.Error) -> StoreError:
 
 # -- generation ------------------------------------------------------------------------------------------------------
 
-_DIGITS = 15
-_RAISE = (
-    "UPDATE meta SET value = value + 1 WHERE key = 'generation' AND typeof(value) = 'text' "
-    f"AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS} RETURNING value"
-)
+_RAISE = f"UPDATE meta SET value = value + 1 WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
 
 
 def raise_generation(connection: Connection) -> int:

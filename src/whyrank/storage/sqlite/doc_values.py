@@ -361,7 +361,7 @@ class ScopeDocValues:
         """Return the number of memories."""
         return int(np.count_nonzero(self.alive))
 
-    @property
+    @cached_property
     def has_gaps(self) -> bool:
         """Return whether some places are vacant."""
         return self.count < len(self)

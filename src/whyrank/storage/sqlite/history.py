@@ -11,7 +11,7 @@ from ...errors import ConfigError, StoreChanged, StoreError
 from ...protocols import Entry, Recall, Written
 from ...types.columns import MemoryId
 from ...types.memory import Former, Memory, Scope
-from .database import Connection, Row, portions
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, Row, portions
 from .metadata import BY_ID, count_rows, written_with
 from .rows import COLUMNS, columns_of, to_memory
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 Life = tuple[MemoryId, float] | None
+_ANY_SET_ASIDE = f"SELECT EXISTS ({SET_ASIDE}), EXISTS (SELECT 1 FROM arrivals)"
 _TWIN = (
     "SELECT twin.id FROM memories AS own JOIN memories AS twin "
     "ON twin.scope = own.scope AND twin.text_key = own.text_key "
@@ -239,6 +240,16 @@ def forget_past(connection: Connection, gone: Iterable[MemoryId], cleared: Seque
         gone = connection.execute("DELETE FROM write_keys WHERE scope = ?", (str(scope),))
         count_rows(connection, "write_keys", -gone.rowcount)
         connection.execute("DELETE FROM files WHERE scope = ?", (str(scope),))
+
+
+def forget_set_aside(connection: Connection, ids: Collection[MemoryId], cleared: Collection[Scope]) -> None:
+    """Delete what was set aside of memories that are rewritten or deleted, and of cleared scopes."""
+    has_marks, has_facts = connection.execute(_ANY_SET_ASIDE).fetchone()
+    if has_marks:
+        connection.executemany("DELETE FROM meta WHERE key = ?", ((ASIDE_PREFIX + identity,) for identity in ids))
+    if has_facts:
+        connection.executemany("DELETE FROM arrivals WHERE id = ?", ((identity,) for identity in ids))
+        connection.executemany("DELETE FROM arrivals WHERE scope = ?", ((str(scope),) for scope in cleared))
 
 
 def all_in(connection: Connection, scopes: Iterable[Scope]) -> list[MemoryId]:

@@ -51,10 +51,6 @@ class Notes:
     def __init__(self) -> None:
         self._read: tuple[int, dict[str, str | None]] = (-1, {})
 
-    def get(self, connection: Connection, generation: int, name: str) -> str | None:
-        """Return the note under a name, if there is one."""
-        return self.value(connection, generation, _PREFIX + name)
-
     def value(self, connection: Connection, generation: int, key: str) -> str | None:
         """Return the value of a key in `meta`, a note or not."""
         since, known = self._read

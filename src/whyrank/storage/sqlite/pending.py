@@ -112,12 +112,6 @@ def clear_changes(connection: Connection) -> None:
     connection.execute("DELETE FROM meta WHERE key > ? AND key < ?", (_MARK, _PAST_MARKS))
 
 
-def forget_changes(connection: Connection, ids: Collection[MemoryId]) -> None:
-    """Delete the set-aside marks of memories that are rewritten or deleted."""
-    if connection.execute(f"SELECT {IS_SET_ASIDE}").fetchone()[0]:
-        connection.executemany("DELETE FROM meta WHERE key = ?", ((ASIDE_PREFIX + identity,) for identity in ids))
-
-
 _FLOATS = np.dtype("<f4")
 _OWN = ("id", "scope", "text", "content_hash", "created", "date")  # columns that every fact has
 _BLANK = columns_of(Memory("", ""))  # most of the other columns are blank
@@ -218,16 +212,6 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
 def clear_facts(connection: Connection) -> None:
     """Delete the pending facts, in the transaction that has indexed them."""
     connection.execute("DELETE FROM arrivals WHERE entry >= 0")
-
-
-def drop_facts(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
-    """Delete the set-aside rows of facts that are rewritten or deleted."""
-    if not connection.execute("SELECT EXISTS (SELECT 1 FROM arrivals)").fetchone()[0]:
-        return
-    for identity in ids:
-        connection.execute("DELETE FROM arrivals WHERE id = ?", (identity,))
-    for scope in scopes:
-        connection.execute("DELETE FROM arrivals WHERE scope = ?", (str(scope),))
 
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 import zlib
-from collections import deque
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
@@ -51,6 +50,8 @@ _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
 )
 _TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
 STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
+_STORED = ", ".join(f"m.{column}" for column in STORED)
+_ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
 _CHECKED_AT_ONCE = 64
 _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
 _checked = itemgetter(*map(COLUMNS.index, _CHECKED))
@@ -150,11 +151,17 @@ def text_embedded(kept: Any, row: Row) -> Any:
 
 
 class FetchedRow:
-    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row."""
+    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row.
 
-    def __init__(self, row: Row, is_mended: bool = False) -> None:
-        self._row = row
-        self.is_mended = is_mended  # some of it could not be read and is blank
+    Damage is detected at once. Unreadable values are blank, so that a search has results, and are reported.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self.stored = row
+        self._row = without_damage(row)
+        self.is_mended = self._row is not row  # some of it could not be read and is blank
+        # Texts count twice, for the row and for the memory made from it.
+        self.nbytes = _ROW_BYTES + 2 * sum(len(value) for value in row if isinstance(value, str | bytes))
 
     @cached_property
     def memory(self) -> Memory:
@@ -176,19 +183,6 @@ class FetchedRow:
         if len(kept) != HASH_LETTERS or content_hash(self._row[_TEXT]) == kept:
             return False
         return bool(content_hash(embedded_text(self.memory)) != embedded)
-
-
-def fetched(rows: Sequence[Row]) -> list[FetchedRow]:
-    """Return lazily made memories for rows of SELECT; damage is detected at once.
-
-    Unreadable values are blank, so that a search has results, and are reported.
-    """
-    return [*map(_fetched, rows)]
-
-
-def _fetched(row: Row) -> FetchedRow:
-    whole = without_damage(row)
-    return FetchedRow(whole, is_mended=whole is not row)
 
 
 def to_memory(row: Row) -> Memory:
@@ -302,10 +296,7 @@ def _texts(stored: str) -> tuple[str, ...]:
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to free, once cold, than to read again
 _RUNS_KEPT = 4  # always kept, whatever their size: a search needs their places when all its runs are done
 MEMORY_BYTES = 32 * 1024 * 1024  # of recently read rows, and their content keys
-_ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
 _KEY_SHARE = 3 / 8  # of these bytes, for content keys
-
-_STORED = ", ".join(f"m.{column}" for column in STORED)
 
 Place = tuple[int, str, int]  # row, scope, a number for the source
 
@@ -318,42 +309,18 @@ class Places(NamedTuple):
     scopes: Sequence[str]
     origins: Sequence[int]
 
-    def by_id(self) -> dict[MemoryId, Place]:
-        """Return the places by id."""
-        ids, *columns = self
-        return dict(zip(ids, zip(*columns, strict=True), strict=True))
-
-    def inside(self, visible: AbstractSet[str]) -> Places:
-        """Return the places in these scopes."""
-        if visible >= {*self.scopes}:
-            return self
-        return self._at([place for place, scope in enumerate(self.scopes) if scope in visible])
-
-    def _at(self, kept: Sequence[int]) -> Places:
-        ids, rows, scopes, origins = self
-        return Places(
-            [ids[i] for i in kept], [rows[i] for i in kept], [scopes[i] for i in kept], [origins[i] for i in kept]
-        )
-
-
-class _Read(NamedTuple):
-    """A memory as it was read, with its row if that is damaged."""
-
-    memory: FetchedRow
-    row: Row | None
-    nbytes: int
-
 
 class RowCache:
     """Places by id and lazily made memories by row, for one generation of the file."""
 
     def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
         self._generation = -1
-        self._runs: deque[Places] = deque()
-        self._places = 0  # of all runs together
+        self._places: dict[MemoryId, Place] = {}
+        self._older: dict[MemoryId, Place] = {}  # the places before those, dropped with the next exchange
+        self._runs = 0  # that `_places` were learnt from
         key_bytes = int(max_bytes * _KEY_SHARE)
-        self._memories: ByteBoundedCache[int, _Read] = ByteBoundedCache(
-            max_bytes - key_bytes, lambda _, read: read.nbytes
+        self._memories: ByteBoundedCache[int, FetchedRow] = ByteBoundedCache(
+            max_bytes - key_bytes, lambda _, row: row.nbytes
         )
         self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
             key_bytes, lambda _, key: len(key) * STRING_BYTES
@@ -365,91 +332,65 @@ class RowCache:
         """Return the approximate memory of the rows and keys, in bytes."""
         return self._memories.nbytes + self._keys.nbytes
 
+    def _prepare(self, generation: int) -> None:
+        """Clear everything when the file has changed; drop the older half of the places when there are many."""
+        if generation != self._generation:
+            self._places, self._older, self._runs = {}, {}, 0
+            self._memories.clear()
+            self._keys.clear()
+            self._generation = generation
+        elif self._runs >= _RUNS_KEPT and len(self._places) > _PLACES_KEPT:
+            self._places, self._older, self._runs = {}, self._places, 0
+
     def learn(self, generation: int, places: Places) -> None:
         """Store the places of the memories that a run has found, if it knows their scopes."""
-        if all(places.scopes):
-            with self._turn:
-                self._prepare(generation)
-                self._add(places)
-
-    def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> Places:
-        """Return the places of those ids that exist."""
+        if not all(places.scopes):
+            return
         with self._turn:
             self._prepare(generation)
-            met = self._met(ids)
-            if met is not None:
-                return met
-            known: dict[MemoryId, Place] = {}
-            for run in self._runs:
-                known |= run.by_id()
-            known |= self._read(connection, [identity for identity in ids if identity not in known])
-        ids = [identity for identity in ids if identity in known]
-        if not ids:
-            return Places((), (), (), ())
-        return Places(ids, *zip(*map(known.__getitem__, ids), strict=True))
+            ids, *columns = places
+            self._places.update(zip(ids, zip(*columns, strict=True), strict=True))
+            self._runs += 1
 
-    def _met(self, ids: Sequence[MemoryId]) -> Places | None:
-        """Return the places from the latest runs if they have all of these, as for the candidates of a search."""
-        at: dict[MemoryId, int] = {}
-        rows: list[int] = []
-        scopes: list[str] = []
-        origins: list[int] = []
-        for run in reversed(self._runs):
-            at |= zip(run.ids, range(len(rows), len(rows) + len(run.ids)), strict=True)
-            rows += run.rows
-            scopes += run.scopes
-            origins += run.origins
-            try:
-                places = [*map(at.__getitem__, ids)]
-            except KeyError:
-                continue  # an earlier run may have them
-            return Places(ids, [rows[i] for i in places], [scopes[i] for i in places], [origins[i] for i in places])
-        return None
-
-    def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
-        found = {}
-        for part, marks in portions(ids):
-            rows = rows_of(connection, f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part)
-            found.update(
-                {
-                    identity: (row, scope, code(grouping if isinstance(grouping, str) else ""))
-                    for identity, row, scope, grouping in rows
-                }
-            )
-        if found:
-            self._add(Places([*found], *zip(*found.values(), strict=True)))
-        return found
-
-    def _add(self, run: Places) -> None:
-        if not run.ids:
-            return  # it would never be evicted: it adds nothing to the places that are counted
-        self._runs.append(run)
-        self._places += len(run.ids)
-        while len(self._runs) > _RUNS_KEPT and self._places > _PLACES_KEPT:
-            self._places -= len(self._runs.popleft().ids)
-
-    def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
-        """Return the memories of rows that exist; raise StoreDamaged for an unreadable one."""
-        found = self._rows(connection, generation, rows).items()
-        return {row: held.memory.memory if held.row is None else to_memory(held.row) for row, held in found}
+    def places(
+        self, connection: Connection, generation: int, ids: Sequence[MemoryId], visible: AbstractSet[str] | None = None
+    ) -> Places:
+        """Return the places of those ids that exist, in these scopes if some are given."""
+        with self._turn:
+            self._prepare(generation)
+            found = [self._places.get(identity) or self._older.get(identity) for identity in ids]
+            missing = [identity for identity, place in zip(ids, found, strict=True) if place is None]
+            for part, marks in portions(missing):
+                query = f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})"
+                for identity, row, scope, grouping in rows_of(connection, query, part):
+                    self._places[identity] = row, scope, code(grouping if isinstance(grouping, str) else "")
+            if missing:
+                self._runs += 1
+                found = [place or self._places.get(identity) for identity, place in zip(ids, found, strict=True)]
+        kept = [
+            (identity, *place)
+            for identity, place in zip(ids, found, strict=True)
+            if place is not None and (visible is None or place[1] in visible)
+        ]
+        return Places(*zip(*kept, strict=True)) if kept else Places((), (), (), ())
 
     def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, FetchedRow]:
         """Return the memories of rows that exist, as far as they can be read."""
-        return {row: held.memory for row, held in self._rows(connection, generation, rows).items()}
-
-    def _rows(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, _Read]:
         with self._turn:
             self._prepare(generation)
             known = dict(zip(rows, self._memories.get_many(rows), strict=True))
-            read: dict[int, _Read] = {}
+            read: dict[int, FetchedRow] = {}
             for part, marks in portions([row for row, held in known.items() if held is None]):
                 wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
-                found = rows_of(connection, wanted, part)
-                for columns, memory in zip(found, fetched(found), strict=True):
-                    read[columns[-1]] = _Read(memory, columns if memory.is_mended else None, _row_bytes(columns))
+                read.update((row[-1], FetchedRow(row)) for row in rows_of(connection, wanted, part))
             self._memories.update(read)
             known.update(read)
             return {row: held for row, held in known.items() if held is not None}
+
+    def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
+        """Return the memories of rows that exist; raise StoreDamaged for an unreadable one."""
+        found = self.fetched(connection, generation, rows).items()
+        return {row: to_memory(held.stored) if held.is_mended else held.memory for row, held in found}
 
     def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
         """Return the content keys of rows that exist."""
@@ -462,19 +403,6 @@ class RowCache:
                 self._keys.update(read)
                 known.update(read)
             return {row: key for row, key in known.items() if key is not None}
-
-    def _prepare(self, generation: int) -> None:
-        if generation != self._generation:
-            self._runs.clear()
-            self._places = 0
-            self._memories.clear()
-            self._keys.clear()
-        self._generation = generation
-
-
-def _row_bytes(columns: Row) -> int:
-    """Return the size of a row in bytes; texts count twice, for the row and for the memory made from it."""
-    return _ROW_BYTES + 2 * sum(len(value) for value in columns if isinstance(value, str | bytes))
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:

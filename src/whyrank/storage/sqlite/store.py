@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from glob import escape
 from itertools import islice
@@ -279,16 +279,16 @@ class SqliteStore:
         """Return those of these memories that are visible to the scopes."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
-            memories = self._recent.memories(*view[:2], inside.rows)
-            pairs = zip(inside.ids, inside.rows, strict=True)
+            places = self._recent.places(*view[:2], list(ids), visible)
+            memories = self._recent.memories(*view[:2], places.rows)
+            pairs = zip(places.ids, places.rows, strict=True)
             return {identity: memories[row] for identity, row in pairs if row in memories}
 
     def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
         """Return those of these memories that are visible, as far as they can be read."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids)).inside(visible)
+            places = self._recent.places(*view[:2], list(ids), visible)
             found = self._recent.fetched(*view[:2], places.rows)
             read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
             return Fetched(
@@ -301,7 +301,7 @@ class SqliteStore:
         """Return those of these memories that are visible as candidates; a memory is read when asked for."""
         visible = {str(scope): scope for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids)).inside(visible.keys())
+            places = self._recent.places(*view[:2], list(ids), visible.keys())
             keys = self._recent.content_keys(*view[:2], places.rows)
 
         def read(identity: MemoryId) -> Memory | None:
@@ -311,10 +311,6 @@ class SqliteStore:
         content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(ids, rows, strict=True)]
 
         return Candidates.unread(ids, [visible[owner] for owner in owners], origins, content_keys, read)
-
-    def _restored(self, view: View) -> str | None:
-        """Return the generation of the last restore: earlier row numbers belong to other memories."""
-        return self._notes.value(view.connection, view.generation, RESTORED)
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the former versions of those of these memories that have some and are visible."""
@@ -391,15 +387,15 @@ class SqliteStore:
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Return notices on memories that a run could not read."""
-        lost = pending.left_out(view.connection, where.scopes) if self._database.has_lost else ()
+        lost = pending.left_out(view.connection, where.scopes) if self._database.snapshot.has_lost else ()
         gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
         return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
         with self.view() as view:
-            self._names.follow(self._restored(view))
-            found, damage = self._names.select(view.connection, probe, where, view.rows_matching(where))
+            restored = self._notes.value(view.connection, view.generation, RESTORED)
+            found, damage = self._names.select(view.connection, probe, where, restored, view.rows_matching(where))
             return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(view, where)))
 
     def score(
@@ -462,24 +458,16 @@ class SqliteStore:
         with self.view() as view:
             return view.keyword.statistics(view, terms, scopes)
 
-    def view(self) -> AbstractContextManager[View]:
-        """Hold a snapshot of the file, with the caches that belong to it."""
-        connection = self._database.reader()
-        return self._held_view(connection) if connection.in_transaction else self._viewing(connection)
-
     @contextmanager
-    def _viewing(self, connection: Connection) -> Iterator[View]:
-        with self.reading(), self._held_view(connection) as view:
+    def view(self) -> Iterator[View]:
+        """Hold a snapshot of the file, with the caches that belong to it."""
+        with self._database.reading():
+            connection, generation, _ = self._database.snapshot
+            view: View | None = getattr(self._local, "view", None)
+            if view is None or view[:2] != (connection, generation):
+                index = self._index(connection)
+                view = self._local.view = View(connection, generation, index, self._catalogue, self._masks)
             yield view
-
-    def _held_view(self, connection: Connection) -> nullcontext[View]:
-        """Return the view of the current snapshot, cached: a search needs it a dozen times."""
-        generation = self._database.generation()
-        held: nullcontext[View] | None = getattr(self._local, "view", None)
-        if held is None or held.enter_result[:2] != (connection, generation):
-            index = self._index(connection)
-            held = self._local.view = nullcontext(View(connection, generation, index, self._catalogue, self._masks))
-        return held
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
@@ -623,8 +611,8 @@ class SqliteStore:
     def dimensions(self, space: str) -> int | None:
         """Return the number of dimensions of the space, if it ever held a vector."""
         with self.reading():
-            generation = self._database.generation()
-            value = self._notes.value(self._database.reader(), generation, metadata.dimensions_key(space))
+            connection, generation, _ = self._database.snapshot
+            value = self._notes.value(connection, generation, metadata.dimensions_key(space))
         return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
 
     def drop_space(self, space: str) -> int:
@@ -653,7 +641,8 @@ class SqliteStore:
     def note(self, name: str) -> str | None:
         """Return the note under a name, if there is one."""
         with self.reading():
-            return self._notes.get(self._database.reader(), self._database.generation(), name)
+            connection, generation, _ = self._database.snapshot
+            return self._notes.value(connection, generation, metadata.note_key(name))
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all notes whose names have a prefix, by name."""

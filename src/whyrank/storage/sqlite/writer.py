@@ -22,6 +22,7 @@ from .history import (
     count_recalls,
     end_claims,
     forget_past,
+    forget_set_aside,
     lives_of,
     mark_superseded,
     refuse_circles,
@@ -37,7 +38,6 @@ from .indexes import index_to_come, uncached_index
 from .keyword import KeywordIndex, NumberedMemory
 from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
 from .pending import Arrived
-from .pending import drop_facts as drop_unread
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
 from .vectors.table import put_vectors, write_signs
@@ -125,8 +125,7 @@ class Writer:
         put = with_recalls(connection, entries, changes.renamed)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
-        pending.forget_changes(connection, [*gone, *pruned, *entries])
-        drop_unread(connection, [*changes.remove, *entries], changes.clear)
+        forget_set_aside(connection, [*gone, *pruned, *entries], changes.clear)
         self._insert(put)
         self._speak({entry.language for entry in entries.values()})
         for scope in revise(connection, changes.revised):

@@ -72,13 +72,16 @@ class VectorIndex:
         """Return the nearest sources with exact cosines; searched exactly or by signs, by visible rows alone."""
         shelves = view.shelves(where.scopes)
         allowed = view.allowed(shelves, where)
-        is_few = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        if is_few or limit is None:
-            held = [self._shelf(view.connection, space, shelf, whole=True) for shelf in shelves]
-            rows = exact_rows(view.connection, self._kernel, shelves, held, allowed, vector, limit)
+        is_exact = limit is None or sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        held = [self._shelf(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
+        visible = [  # None where every place is allowed and has a vector
+            mask if own.is_full else own.has if mask is None else own.has & mask
+            for own, mask in zip(held, allowed, strict=True)
+        ]
+        if is_exact or limit is None:
+            rows = exact_rows(view.connection, self._kernel, shelves, held, visible, vector, limit)
         else:
-            held = [self._shelf(view.connection, space, shelf, whole=False) for shelf in shelves]
-            rows = rows_by_signs(view.connection, self._kernel, shelves, held, allowed, vector, limit)
+            rows = rows_by_signs(view.connection, self._kernel, shelves, held, visible, vector, limit)
         return KeywordRun(rows, [*_notices(shelves, held, allowed)])
 
     def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
@@ -160,12 +163,12 @@ def exact_rows(
     kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
-    allowed: Sequence[Flags | None],
+    visible: Sequence[Flags | None],
     vector: Vector,
     limit: int | None,
 ) -> Rows:
     """Compare every vector: codes or float32 select with a margin, float64 decides."""
-    wanted, visible = None if limit is None else limit + spare(shelves), _with_vector(held, allowed)
+    wanted = None if limit is None else limit + spare(shelves)
     while True:
         by_codes = None if wanted is None else select_by_codes(kernel, held, visible, vector, wanted)
         places, floor = by_codes or _select_by_products(held, visible, vector, wanted)
@@ -175,14 +178,6 @@ def exact_rows(
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
-
-
-def _with_vector(held: Sequence[CachedVectors], allowed: Sequence[Flags | None]) -> list[Flags | None]:
-    """Return the masks of allowed places that have a vector; None where all places are and do."""
-    return [
-        mask if own.is_full else own.has if mask is None else own.has & mask
-        for own, mask in zip(held, allowed, strict=True)
-    ]
 
 
 def select_by_codes(
@@ -264,14 +259,13 @@ def rows_by_signs(
     kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
-    allowed: Sequence[Flags | None],
+    visible: Sequence[Flags | None],
     vector: Vector,
     limit: int,
 ) -> Rows:
     """Select by signs, rescore the nearest by signs against numbers, the best of these by whole vectors."""
     question, numbers = signs_of(vector[np.newaxis]), whole_numbers(vector)
     signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
-    visible = _with_vector(held, allowed)
     looked = [apart(own, question, mask, kernel) for own, mask in zip(signs, visible, strict=True)]
     there = sum(int(own.counts.sum()) for own in looked)
     wanted = max(LOOKED_AT, int(sum(shelf.count for shelf in shelves) * LOOKED_AT_SHARE), 4 * limit)
