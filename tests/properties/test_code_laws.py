@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from whyrank.storage.bm25 import Unit
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
 from whyrank.storage.sqlite.vectors import quantization
 from whyrank.storage.sqlite.vectors.cache import CachedVectors
 from whyrank.storage.sqlite.vectors.index import exact_rows

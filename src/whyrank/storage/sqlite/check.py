@@ -32,8 +32,8 @@ from .names import MISCOUNTED
 from .notes import is_generation, miscounted
 from .pending import HASHES_GIVEN, SET_ASIDE
 from .postings import terms
-from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span
-from .postings.segments import TABLE_NAMES, unpack
+from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span, unpack
+from .postings.segments import TABLE_NAMES
 from .recovery import (
     UNREADABLE,
     ReadableRows,

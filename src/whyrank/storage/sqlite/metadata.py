@@ -12,7 +12,7 @@ from .disk import Ballast, free_bytes
 from .embedding_queue import as_json
 from .filters import Clause, clause_for
 from .notes import Notes, raise_generation, write_notes
-from .postings.loops import NUMPY
+from .postings.kernel import NUMPY
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ...types.memory import Memory, Order, Scope
     from ...types.query import Where
     from .database import Database
-    from .keyword import KeywordIndex
-    from .postings.loops import Kernel
+    from .postings.kernel import Kernel
+    from .top_k import KeywordIndex
 
 SEEN = "scope IN (SELECT value FROM json_each(?))"
 _HASHES_PER_STATEMENT = 500

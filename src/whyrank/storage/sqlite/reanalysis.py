@@ -29,8 +29,19 @@ from .doc_values import BLOCK, RECORD, decoded, record_of
 from .indexes import answering, uncached_index
 from .pending import MARKED, SET_ASIDE
 from .postings import terms
-from .postings.format import INDEXED, Inverted, Segment, filed, live_segments, merged, only, postings_of, read
-from .postings.segments import inverted, stored_texts
+from .postings.format import (
+    INDEXED,
+    Inverted,
+    Segment,
+    filed,
+    live_segments,
+    merged,
+    only,
+    postings_of,
+    read,
+    stored_texts,
+)
+from .postings.segments import inverted
 from .rows import SELECT, to_memory
 from .vectors.cache import read_range, signs_in
 from .vectors.index import UNIT_TOLERANCE
@@ -43,7 +54,7 @@ if TYPE_CHECKING:
 
     from ...protocols import Entry
     from ...types.memory import Memory
-    from .keyword import KeywordIndex
+    from .top_k import KeywordIndex
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500

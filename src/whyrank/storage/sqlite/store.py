@@ -30,14 +30,13 @@ from .doc_values import DocValues, lost_notice
 from .filters import Clause, Masks, clause_for
 from .history import history_of, take_keys
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .keyword import KeywordIndex, KeywordRun, View
 from .metadata import MemoryListing
 from .names import NameIndex
 from .notes import RESTORED, Notes
-from .postings.kernel import KERNEL
-from .postings.loops import Kernel
+from .postings.kernel import KERNEL, Kernel
 from .row_cache import Places, RowCache
 from .schema import prepare
+from .top_k import KeywordIndex, KeywordRun, View
 from .vectors.index import VectorIndex
 from .writer import Writer, read_anew
 

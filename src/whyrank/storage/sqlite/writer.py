@@ -37,12 +37,12 @@ from .history import (
     write_history,
 )
 from .indexes import index_to_come, uncached_index
-from .keyword import KeywordIndex, NumberedMemory
 from .notes import check_note, drop_notes, raise_generation, write_notes
 from .pending import Arrived
 from .pending import drop_facts as drop_unread
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
+from .top_k import KeywordIndex, NumberedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..connection import Connection
-    from ..postings.loops import Kernel
+    from ..postings.kernel import Kernel
 
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the row of a scope's windows that is one turn before

@@ -19,9 +19,8 @@ from ..checksums import ChecksumError, add_checksum, check_body, is_vector, vect
 from ..connection import portions
 from ..doc_values import BLOCK, NOWHERE, Flags, Floats, Integers, ScopeDocValues
 from ..embedding_queue import dimensions_key
-from ..keyword import KeywordRun, View
-from ..postings.loops import NUMPY, Kernel
-from ..top_k import Rows, ScoredOrdinals, Sums, above, cut, nth_best, only, spare, threshold
+from ..postings.kernel import NUMPY, Kernel
+from ..top_k import KeywordRun, Rows, ScoredOrdinals, Sums, View, above, cut, nth_best, only, spare, threshold
 from .cache import STEP_BACK, CachedVectors, blended, read_range, renewed, vector_bytes
 from .quantization import apart, nearest, signs_of, sums_under, whole_numbers
 

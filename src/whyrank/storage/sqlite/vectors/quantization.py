@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ....protocols import Vector
-    from ..postings.loops import Kernel
+    from ..postings.kernel import Kernel
 
 # Maximum number of candidates selected by codes; with more, whole vectors are compared: a tenth of all, or a few.
 CHOSEN_SHARE, CHOSEN_FEW = 10, 1_000
