@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from whyrank.storage.bm25 import Unit
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
 from whyrank.storage.sqlite.vectors import index
 from whyrank.storage.sqlite.vectors.index import exact_rows, select_by_codes
 from whyrank.storage.sqlite.vectors.table import CachedVectors, codes_of

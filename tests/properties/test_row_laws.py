@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from whyrank.analysis.document import entry_for
 from whyrank.storage.sqlite.database import sqlite3  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
 from whyrank.storage.sqlite.rows import COLUMNS, FetchedRow, to_row, without_damage
 from whyrank.storage.sqlite.top_k import ScoredOrdinals, cut
 from whyrank.testing.store_contract import fact

@@ -20,8 +20,7 @@ from whyrank.storage.sqlite.postings.format import (
     one_page,
     read,
 )
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import FieldTerms
+from whyrank.storage.sqlite.postings.kernel import COMPILED, FieldTerms
 from whyrank.storage.sqlite.postings.reader import Postings
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")

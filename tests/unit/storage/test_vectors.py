@@ -11,8 +11,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.errors import SpaceMismatch
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.doc_values import BLOCK
-from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.storage.sqlite.vectors import index
 from whyrank.storage.sqlite.vectors.table import signs_of

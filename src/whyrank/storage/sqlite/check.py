@@ -38,8 +38,8 @@ from .metadata import READERS, miscounted, stretches_in, was_in
 from .names import MISCOUNTED
 from .pending import HASHES_GIVEN
 from .postings import terms
-from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span
-from .postings.segments import TABLE_NAMES, unpack
+from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span, unpack
+from .postings.segments import TABLE_NAMES
 from .recovery import (
     UNREADABLE,
     ReadableRows,

@@ -24,9 +24,8 @@ from ..bm25 import Scored, TermScores, best, cut, occurrences, padded, term_scor
 from .database import Connection, version
 from .doc_values import NOWHERE, Integers, ScopeDocValues
 from .filters import MARKED, Clause, in_scopes
-from .keyword import KeywordRun, NumberedMemory, View
 from .rows import CONTENT_KEY, code
-from .top_k import Rows
+from .top_k import KeywordRun, NumberedMemory, Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

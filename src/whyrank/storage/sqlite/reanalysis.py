@@ -26,8 +26,19 @@ from .indexes import answering, uncached_index
 from .metadata import READERS, stretches_in
 from .pending import MARKED
 from .postings import terms
-from .postings.format import INDEXED, Inverted, Segment, filed, live_segments, merged, only, postings_of, read
-from .postings.segments import inverted, stored_texts
+from .postings.format import (
+    INDEXED,
+    Inverted,
+    Segment,
+    filed,
+    live_segments,
+    merged,
+    only,
+    postings_of,
+    read,
+    stored_texts,
+)
+from .postings.segments import inverted
 from .rows import SELECT, to_memory
 from .vectors.table import UNIT_TOLERANCE, read_range, signs_in
 
@@ -39,7 +50,7 @@ if TYPE_CHECKING:
 
     from ...protocols import Entry
     from ...types.memory import Memory
-    from .keyword import KeywordIndex
+    from .top_k import KeywordIndex
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500

@@ -40,13 +40,12 @@ from .doc_values import DocValues, lost_notice
 from .filters import Clause, Masks, clause_for
 from .history import take_keys
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .keyword import KeywordIndex, KeywordRun, View
 from .metadata import RESTORED, Notes
 from .names import NameIndex
-from .postings.kernel import KERNEL
-from .postings.loops import NUMPY, Kernel
+from .postings.kernel import KERNEL, NUMPY, Kernel
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, Places, RowCache, as_far_as_legible
 from .schema import prepare
+from .top_k import KeywordIndex, KeywordRun, View
 from .vectors.index import VectorIndex
 from .vectors.table import damaged_vectors, stale_signs, write_signs
 from .writer import Writer, read_anew

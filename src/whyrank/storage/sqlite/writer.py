@@ -35,11 +35,11 @@ from .history import (
     write_history,
 )
 from .indexes import index_to_come, uncached_index
-from .keyword import KeywordIndex, NumberedMemory
 from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
 from .pending import Arrived
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
+from .top_k import KeywordIndex, NumberedMemory
 from .vectors.table import put_vectors, write_signs
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from ....protocols import LACKING, Vector
 from ....types.memory import Notice, Scope
 from ..database import portions
 from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues
-from ..keyword import KeywordRun, View
-from ..postings.loops import NUMPY, Kernel
-from ..top_k import Rows, ScoredOrdinals, Sums, above, cut, nth_best, only, spare, threshold
+from ..postings.kernel import NUMPY, Kernel
+from ..top_k import KeywordRun, Rows, ScoredOrdinals, Sums, View, above, cut, nth_best, only, spare, threshold
 from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ....protocols import Vector
     from ..database import Connection
-    from ..postings.loops import Kernel
+    from ..postings.kernel import Kernel
 
 UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
