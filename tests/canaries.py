@@ -10,7 +10,7 @@ import numpy as np
 
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
-from whyrank.storage.sqlite.connection import Connection, connect
+from whyrank.storage.sqlite.database import Connection, connect
 from whyrank.storage.sqlite.postings import terms
 from whyrank.storage.sqlite.postings.format import key_of, read
 from whyrank.storage.sqlite.store import SqliteStore

@@ -6,7 +6,7 @@ import random
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from whyrank.storage.sqlite.connection import Row, connect
+from whyrank.storage.sqlite.database import Row, connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -286,9 +286,9 @@ MUTANTS = (
     ),
     Mutant(
         "codes are taken for the vectors themselves",
-        "storage/sqlite/vectors/quantization.py",
-        "wanted, self.reach, self.step)",
-        "wanted, 0.0, 0.0)",
+        "storage/sqlite/vectors/index.py",
+        "wanted, codes.reach, codes.step",
+        "wanted, 0.0, 0.0",
         "tests/properties/test_code_laws.py",
     ),
     Mutant(
@@ -811,7 +811,7 @@ MUTANTS = (
     ),
     Mutant(
         "a vector of another length",
-        "storage/sqlite/checksums.py",
+        "storage/sqlite/vectors/table.py",
         "    is_sized = len(blob) == size if size is not None else",
         "    is_sized =",
         DAMAGE,
@@ -824,11 +824,11 @@ MUTANTS = (
         "tests/unit/test_caches.py",
     ),
     Mutant(
-        "runs that found nothing are kept for good",
-        "storage/sqlite/row_cache.py",
-        "if not run.ids:",
-        "if False:",
-        "tests/unit/test_caches.py",
+        "places are kept for good",
+        "storage/sqlite/rows.py",
+        "elif self._runs >= _RUNS_KEPT and len(self._places) > _PLACES_KEPT:",
+        "elif False:",
+        "tests/unit/storage/test_sqlite.py",
     ),
     Mutant(
         "runs are begun after the deadline",
@@ -837,10 +837,10 @@ MUTANTS = (
         "if True:",
         "tests/unit/search/test_deadline.py",
     ),
-    Mutant("nothing is synced", "storage/sqlite/connection.py", '"synchronous=FULL"', '"synchronous=OFF"', POWER),
+    Mutant("nothing is synced", "storage/sqlite/database.py", '"synchronous=FULL"', '"synchronous=OFF"', POWER),
     Mutant(
         "synced when the log is copied alone",
-        "storage/sqlite/connection.py",
+        "storage/sqlite/database.py",
         '"synchronous=FULL"',
         '"synchronous=NORMAL"',
         POWER,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import whyrank
 from tests.damage import PAGE_BYTES, ask, cut, scribble, settled, zero
 from whyrank.errors import WhyrankError
-from whyrank.storage.sqlite.connection import connect
+from whyrank.storage.sqlite.database import connect
 from whyrank.types.memory import Memory, Notice
 
 if TYPE_CHECKING:

@@ -153,7 +153,7 @@ def described() -> dict[str, Any]:
     import numpy as np
 
     from whyrank import __version__
-    from whyrank.storage.sqlite.connection import LIBRARY
+    from whyrank.storage.sqlite.database import LIBRARY
 
     return {
         "cpu": _cpu(),

@@ -13,9 +13,8 @@ from whyrank.engine.engine import Engine
 from whyrank.protocols import Thresholds
 from whyrank.providers.vectors import STATIC_WEIGHT
 from whyrank.storage.bm25 import WORDS
-from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.kernel import KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
+from whyrank.storage.sqlite.indexes import PostingsIndex
+from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Document, Scope, visible
 from whyrank.types.query import Run, Where

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whyrank.storage.sqlite.connection import Connection, connect
+from whyrank.storage.sqlite.database import Connection, connect
 
 from .corpus import DIMENSION, FUNCTION_WORDS, OPENERS, SPARE_NOTES, Written
 from .peers import Ability, Key, Peer, fused

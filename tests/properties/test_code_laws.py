@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from whyrank.storage.bm25 import Unit
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import NUMPY
-from whyrank.storage.sqlite.vectors import quantization
-from whyrank.storage.sqlite.vectors.cache import CachedVectors
-from whyrank.storage.sqlite.vectors.index import exact_rows
-from whyrank.storage.sqlite.vectors.quantization import codes_of
+from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
+from whyrank.storage.sqlite.vectors import index
+from whyrank.storage.sqlite.vectors.index import exact_rows, select_by_codes
+from whyrank.storage.sqlite.vectors.table import CachedVectors, codes_of
 
 if TYPE_CHECKING:
-    from whyrank.storage.sqlite.connection import Connection
+    from whyrank.storage.sqlite.database import Connection
     from whyrank.storage.sqlite.top_k import Rows
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
@@ -86,6 +84,10 @@ def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> Ca
     return CachedVectors(1, entries, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
 
 
+def coded(vectors: Vectors) -> CachedVectors:
+    return held_of(vectors, 0.0, np.random.default_rng(0))
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(KINDS),
@@ -112,10 +114,11 @@ def test_codes_find_what_comparing_every_vector_finds(
     shelves = [shelf_of(name, count, chunks_per_file) for name, count in zip("abc", counts, strict=False)]
     held = [held_of(vectors, missing, chance) for vectors in points]
     masks = [None if share is None else chance.random(count) < share for count in counts]
+    visible = [own.has if mask is None else own.has & mask for own, mask in zip(held, masks, strict=True)]
     question = unit(points[0][:1] + chance.choice([0.0, 0.1]) * chance.standard_normal((1, dimensions)))[0]
 
     def found(kernel: object) -> Rows:
-        return exact_rows(NO_FILE, kernel, shelves, held, masks, question, limit)  # type: ignore[arg-type]
+        return exact_rows(NO_FILE, kernel, shelves, held, visible, question, limit)  # type: ignore[arg-type]
 
     assert found(COMPILED) == found(NUMPY)
 
@@ -138,11 +141,10 @@ def test_the_margin_of_codes_keeps_the_nearest_vector_that_another_one_overtakes
 def test_codes_choose_few_unless_vectors_are_nearly_equal(kind: str) -> None:
     assert COMPILED is not None
     vectors = world(kind, 5_000, 256, np.random.default_rng(5))
-    own = codes_of(COMPILED, vectors, None, (), is_new=True)
-    found = own.may_be_nearest(COMPILED, vectors[7], None, 100)
+    found = select_by_codes(COMPILED, [coded(vectors)], [None], vectors[7], 100)
     if kind in ("random", "clustered"):
         assert found is not None
-        assert 100 <= len(found[0]) <= 400
+        assert 100 <= len(found[0][0]) <= 400
     elif kind in ("nearly equal", "equal"):
         assert found is None  # more than a thousand are as near as the margin tells
 
@@ -171,10 +173,10 @@ def test_what_has_no_numbers_is_left_to_whole_vectors() -> None:
     vectors = world("random", 50, 16, np.random.default_rng(1))
     damaged = vectors.copy()
     damaged[3, 2] = np.nan
-    assert codes_of(COMPILED, damaged, None, (), is_new=True).may_be_nearest(COMPILED, vectors[0], None, 5) is None
-    own = codes_of(COMPILED, vectors, None, (), is_new=True)
-    assert own.may_be_nearest(COMPILED, np.zeros(16, np.float32), None, 5) is None
-    assert own.may_be_nearest(COMPILED, np.full(16, np.inf, np.float32), None, 5) is None
-    assert own.may_be_nearest(COMPILED, vectors[0][:8], None, 5) is None
-    assert own.may_be_nearest(COMPILED, vectors[0], None, 5) is not None
-    assert quantization.CHOSEN_FEW > 50
+    assert select_by_codes(COMPILED, [coded(damaged)], [None], vectors[0], 5) is None
+    own = [coded(vectors)]
+    assert select_by_codes(COMPILED, own, [None], np.zeros(16, np.float32), 5) is None
+    assert select_by_codes(COMPILED, own, [None], np.full(16, np.inf, np.float32), 5) is None
+    assert select_by_codes(COMPILED, own, [None], vectors[0][:8], 5) is None
+    assert select_by_codes(COMPILED, own, [None], vectors[0], 5) is not None
+    assert index.CHOSEN_FEW > 50

@@ -25,7 +25,7 @@ from whyrank.interfaces import serialize
 from whyrank.protocols import Changes, Entry, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore

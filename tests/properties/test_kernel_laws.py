@@ -19,7 +19,8 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.bm25 import DATES, PAIRS, WORDS
 from whyrank.storage.sqlite import top_k
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
+from whyrank.storage.sqlite.indexes import PostingsIndex
 from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import (
     Inverted,
@@ -34,9 +35,7 @@ from whyrank.storage.sqlite.postings.format import (
     one_page,
     read,
 )
-from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, FieldTerms
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, FieldTerms
 from whyrank.storage.sqlite.postings.reader import Postings
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whyrank.storage.sqlite.doc_values import Flags, Floats
-    from whyrank.storage.sqlite.keyword import View
+    from whyrank.storage.sqlite.top_k import View
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings.format import Text, invert, pages
-from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.postings.segments import MergeSource, inverted, merged_pages
 
 if TYPE_CHECKING:

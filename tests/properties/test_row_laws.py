@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.analysis.document import entry_for
-from whyrank.storage.sqlite.connection import sqlite3  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.database import sqlite3  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import NUMPY
-from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row, without_damage
+from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
+from whyrank.storage.sqlite.rows import COLUMNS, FetchedRow, to_row, without_damage
 from whyrank.storage.sqlite.top_k import ScoredOrdinals, cut
 from whyrank.testing.store_contract import fact
 from whyrank.types.memory import Memory
@@ -42,7 +41,7 @@ def rows(draw: st.DrawFn) -> tuple[Any, ...]:
 
 @given(st.lists(rows(), max_size=5))
 def test_every_row_becomes_a_memory_and_a_sound_one_as_it_is(some: list[tuple[Any, ...]]) -> None:
-    found = fetched(some)
+    found = [*map(FetchedRow, some)]
     assert all(isinstance(held.memory, Memory) for held in found)
     assert [held.is_mended for held in found] == [without_damage(row) is not row for row in some]
 

@@ -19,7 +19,7 @@ from whyrank.ranking.recipes import RECIPES
 from whyrank.search.calibrator import calibrate
 from whyrank.search.confidence import Calibration, Cutoffs, Judgement, coverage_counts, judged
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore

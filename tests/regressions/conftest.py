@@ -10,7 +10,7 @@ import pytest
 import whyrank
 from whyrank.config import load as settings
 from whyrank.providers.registry import embedder_named
-from whyrank.storage.sqlite.postings.loops import NUMPY
+from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.storage.bm25 import WORDS
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings.format import (
     PostingList,
     Text,
@@ -20,8 +20,7 @@ from whyrank.storage.sqlite.postings.format import (
     one_page,
     read,
 )
-from whyrank.storage.sqlite.postings.kernel import COMPILED
-from whyrank.storage.sqlite.postings.loops import FieldTerms
+from whyrank.storage.sqlite.postings.kernel import COMPILED, FieldTerms
 from whyrank.storage.sqlite.postings.reader import Postings
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")

@@ -13,7 +13,7 @@ from ..protocols import Name
 from ..types.trail import NameMatch, NameProbe, NameRelation
 from .caches import text_cache
 from .language import STOP_WORDS, are_spellings, bare_spelling, plain_spellings
-from .normalize import SIGN, compose, fold, pattern
+from .normalize import BY, compose, fold, pattern
 from .tokenizer import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
 if TYPE_CHECKING:
@@ -363,7 +363,6 @@ def is_code(text: str) -> bool:
     return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
 
 
-BY = f"by{SIGN}"  # how the mark of a speaker begins
 MAX_NAME_WORDS = 3  # people are called by one to three words
 
 

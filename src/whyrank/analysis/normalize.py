@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from regex import Pattern
 
 SIGN = "="  # in the marks of dates, languages and speakers, so that no word equals one
+BY = f"by{SIGN}"  # how the mark of a speaker begins
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
 

@@ -19,8 +19,7 @@ from zlib import crc32
 
 from ..analysis.caches import MOST_WORDS, Memo, share
 from ..analysis.language import ASSUMED, SHOWN
-from ..analysis.names import BY
-from ..analysis.normalize import SIGN, UNSPACED, pattern
+from ..analysis.normalize import BY, SIGN, UNSPACED, pattern
 from ..types.columns import Candidate, MemoryId
 from ..types.expressions import OTHERWISE_COUNTS, as_word, is_several, label_as, spellings
 from ..types.query import ONCE, Repeats, Statistics

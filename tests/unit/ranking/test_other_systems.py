@@ -12,7 +12,7 @@ from whyrank.ranking.counterfactuals import Pool, changes
 from whyrank.ranking.normalizers import ReciprocalRank, Sigmoid
 from whyrank.ranking.parameters import Adjustments, adjusted, tunable, unhonoured
 from whyrank.ranking.recipes import RECIPES, rank_pool
-from whyrank.storage.sqlite.connection import connect
+from whyrank.storage.sqlite.database import connect
 from whyrank.types.columns import Candidate
 from whyrank.types.query import Run, Signal
 from whyrank.types.trail import NameMatch

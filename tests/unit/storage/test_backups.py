@@ -17,7 +17,7 @@ from tests.damage import pages_of, zero
 from tests.kills import killer
 from whyrank.errors import ConfigError, SchemaTooNew, StoreDamaged, StoreFull
 from whyrank.storage.sqlite import copies
-from whyrank.storage.sqlite.connection import Connection, connect
+from whyrank.storage.sqlite.database import Connection, connect
 from whyrank.storage.sqlite.schema import MIGRATIONS
 from whyrank.types.results import memory_of
 

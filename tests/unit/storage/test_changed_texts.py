@@ -16,7 +16,7 @@ from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable, StoreDamaged
 from whyrank.storage.sqlite.check import check_store
-from whyrank.storage.sqlite.checksums import check_body
+from whyrank.storage.sqlite.database import check_body
 from whyrank.storage.sqlite.doc_values import BLOCK
 from whyrank.storage.sqlite.repair import repair_store
 from whyrank.storage.sqlite.store import SqliteStore

@@ -19,8 +19,7 @@ import whyrank
 from tests.processes import started
 from whyrank.errors import StoreUnavailable
 from whyrank.storage.sqlite import database as databases
-from whyrank.storage.sqlite.connection import connect
-from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.database import Database, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,13 +207,14 @@ def test_nothing_is_stored_into_a_file_that_was_replaced(path: Path, engine: Eng
 
 def test_a_file_that_is_replaced_in_the_middle_of_a_write_acknowledges_nothing(path: Path, tmp_path: Path) -> None:
     opened(path).close()
-    with closing(Database(path)) as database:
-        connection = database.begin()
-        connection.execute("INSERT INTO meta VALUES ('note:a', 'b')")
-        replaced(path, tmp_path)
-        with pytest.raises(StoreUnavailable, match="was replaced"):
-            database.end(connection, is_well=True)
-        database.leave()
+
+    def replaced_meanwhile(database: Database) -> None:
+        with database.writing() as connection:
+            connection.execute("INSERT INTO meta VALUES ('note:a', 'b')")
+            replaced(path, tmp_path)
+
+    with closing(Database(path)) as database, pytest.raises(StoreUnavailable, match="was replaced"):
+        replaced_meanwhile(database)
 
 
 @needs_fork

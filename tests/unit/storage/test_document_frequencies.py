@@ -9,7 +9,7 @@ import numpy as np
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.postings.format import Inverted, Page, one_page
-from whyrank.storage.sqlite.postings.statistics import DocumentFrequencyCache, tally
+from whyrank.storage.sqlite.postings.reader import DocumentFrequencyCache, tally
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Memory
 

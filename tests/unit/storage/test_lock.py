@@ -14,8 +14,7 @@ from filelock import Timeout
 
 from tests.processes import started
 from whyrank.storage.sqlite import lock as lock_module
-from whyrank.storage.sqlite.connection import connect
-from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.database import Database, connect
 from whyrank.storage.sqlite.lock import locked, side_lock
 from whyrank.storage.sqlite.store import SqliteStore
 

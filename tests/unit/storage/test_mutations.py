@@ -28,9 +28,9 @@ from tests.mutations import (
     tables_in,
 )
 from whyrank.errors import SchemaTooNew, StoreDamaged
-from whyrank.storage.sqlite.checksums import vector_checksum
-from whyrank.storage.sqlite.connection import connect
+from whyrank.storage.sqlite.database import connect
 from whyrank.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from whyrank.storage.sqlite.vectors.table import vector_checksum
 
 if TYPE_CHECKING:
     from whyrank.storage.sqlite.check import Checkup

@@ -20,7 +20,7 @@ from whyrank.config import load as config
 from whyrank.engine.engine import Engine
 from whyrank.errors import StoreLocked
 from whyrank.protocols import Arrival, Changes
-from whyrank.storage.sqlite.connection import connect
+from whyrank.storage.sqlite.database import connect
 from whyrank.storage.sqlite.lock import locked
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections

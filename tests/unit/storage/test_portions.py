@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.storage.sqlite.connection import LENGTHS, portions
+from whyrank.storage.sqlite.database import LENGTHS, portions
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 64, 65, 500, 501, 1_003])

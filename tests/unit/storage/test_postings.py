@@ -19,16 +19,11 @@ from whyrank.protocols import Changes, Entry
 from whyrank.storage.bm25 import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, top_k
 from whyrank.storage.sqlite import writer as writer_module
-from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum, check_body
-from whyrank.storage.sqlite.connection import run_script
-from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.indexes import prepare_index
+from whyrank.storage.sqlite.database import ChecksumError, Database, add_checksum, check_body, run_script
+from whyrank.storage.sqlite.indexes import PostingsIndex, prepare_index
 from whyrank.storage.sqlite.postings import format, scorer, segments
-from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged
-from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.kernel import KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
-from whyrank.storage.sqlite.postings.segments import pack, unpack
+from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged, pack, unpack
+from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.schema import give_tokens_rows, number_pages
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore

@@ -14,8 +14,8 @@ from tests import canaries
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite import purge
-from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.copies import copy_store
+from whyrank.storage.sqlite.database import connect
 from whyrank.types.memory import GLOBAL, Memory
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.checksums import add_checksum, check_body
+from whyrank.storage.sqlite.database import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
-from whyrank.storage.sqlite.postings.format import Text, invert, pages
-from whyrank.storage.sqlite.postings.segments import pack
+from whyrank.storage.sqlite.postings.format import Text, invert, pack, pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import pytest
 
 from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, scribble, settled, told, zero
 from whyrank.storage.sqlite.check import CODES
-from whyrank.storage.sqlite.connection import SqlError, connect
+from whyrank.storage.sqlite.database import SqlError, connect
 
 from .test_repair import WORDS, answers, codes, doctor, opened
 

@@ -16,8 +16,7 @@ from whyrank.errors import StoreDamaged, StoreError, StoreFull
 from whyrank.storage.sqlite import copies
 from whyrank.storage.sqlite import database as databases
 from whyrank.storage.sqlite.check import Checkup, Finding, check_store, shorten
-from whyrank.storage.sqlite.connection import Connection, connect
-from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.database import Connection, Database, connect
 from whyrank.storage.sqlite.lock import locked
 from whyrank.storage.sqlite.recovery import select_readable
 from whyrank.storage.sqlite.schema import MIGRATIONS
@@ -380,7 +379,7 @@ def test_nobody_writes_while_a_store_is_written_anew(path: Path, monkeypatch: py
     with database.alone():
         other = Database(path)
         with pytest.raises(StoreError, match="locked"):
-            other.begin()
+            other.writing().__enter__()
         other.close()
     database.close()
 

@@ -16,10 +16,9 @@ from whyrank.analysis.document import entry_for
 from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
-from whyrank.storage.sqlite.connection import translated
-from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.row_cache import _PLACES_KEPT, Places, RowCache
+from whyrank.storage.sqlite.database import Database, translated
+from whyrank.storage.sqlite.database import sqlite3 as library  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.rows import _PLACES_KEPT, Places, RowCache
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
@@ -104,7 +103,7 @@ def test_connections_are_closed_with_their_threads(store: SqliteStore) -> None:
         thread.start()
         thread.join()
     gc.collect()
-    assert len(store._database._held) <= 2
+    assert len(store._database._readers) <= 2
 
 
 def test_a_full_disk_is_called_full_and_nothing_is_lost(store: SqliteStore) -> None:
@@ -275,3 +274,13 @@ def test_what_the_runs_of_a_search_have_met_is_known_however_much_was_met_before
     recent.learn(1, Places(["m_x"], [9_999], ["global"], [9_999]))
     with closing(library.connect(":memory:")) as without_tables:  # to be asked for a place would be an error
         assert list(recent.places(without_tables, 1, ids).rows) == first.rows
+
+
+def test_what_was_met_some_searches_ago_is_read_again() -> None:
+    recent, ids = RowCache(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
+    recent.learn(1, Places(ids, list(range(len(ids))), ["global"] * len(ids), list(range(len(ids)))))
+    for number in range(20):
+        met = [f"m_{number}_{place}" for place in range(_PLACES_KEPT)]
+        recent.learn(1, Places(met, list(range(len(met))), ["global"] * len(met), list(range(len(met)))))
+    with closing(library.connect(":memory:")) as without_tables, pytest.raises(library.Error, match="no such table"):
+        recent.places(without_tables, 1, ids)

@@ -10,7 +10,7 @@ import pytest
 
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.connection import Connection, connect, run_script
+from whyrank.storage.sqlite.database import Connection, connect, run_script
 from whyrank.storage.sqlite.postings import segments, terms
 from whyrank.storage.sqlite.postings.terms import FIELD, FIRST, key_for
 from whyrank.storage.sqlite.store import SqliteStore

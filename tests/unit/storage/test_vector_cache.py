@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.vectors.cache import CachedVectors, read_range, renewed
+from whyrank.storage.sqlite.vectors.table import CachedVectors, read_range, renewed
 from whyrank.types.memory import GLOBAL
 
 from .test_vectors import COUNT, SPACE, cloud, filled, grow

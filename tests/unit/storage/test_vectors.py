@@ -11,10 +11,10 @@ from whyrank.analysis.document import entry_for
 from whyrank.errors import SpaceMismatch
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.doc_values import BLOCK
-from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL
-from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
+from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.storage.sqlite.vectors import index, quantization
+from whyrank.storage.sqlite.vectors import index
+from whyrank.storage.sqlite.vectors.table import signs_of
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope, Source
 from whyrank.types.query import Run, Where
@@ -178,30 +178,30 @@ def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_distance_is_the_number_of_signs_that_differ(kernel: Kernel) -> None:
     points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
-    question = quantization.signs_of(points[:1])
-    found = quantization.apart(quantization.signs_of(points), question, np.array([True, True, True, False]), kernel)
-    assert found.distances.tolist() == [0, 1, 3, quantization.FAR]
+    question = signs_of(points[:1])
+    found = index.apart(signs_of(points), question, np.array([True, True, True, False]), kernel)
+    assert found.distances.tolist() == [0, 1, 3, index.FAR]
     assert found.counts.tolist() == [1, 1, 0, 1, *[0] * 61]  # one at each distance but 2, of 64 signs
 
 
 def test_the_last_of_the_nearest_takes_its_equals_along() -> None:
-    def of(*distances: int) -> quantization.Apart:
-        seen = [distance for distance in distances if distance != quantization.FAR]
-        return quantization.Apart(np.array(distances, np.uint16), np.bincount(seen, minlength=5))
+    def of(*distances: int) -> index.Apart:
+        seen = [distance for distance in distances if distance != index.FAR]
+        return index.Apart(np.array(distances, np.uint16), np.bincount(seen, minlength=5))
 
-    found = quantization.nearest([of(0, 2, 1, 2), of(2, 3)], 3)
+    found = index.nearest([of(0, 2, 1, 2), of(2, 3)], 3)
     assert [places.tolist() for places in found] == [[0, 1, 2, 3], [0]]
-    masked = quantization.nearest([of(quantization.FAR, 2, 1, 2), of(2, 3)], 1)
+    masked = index.nearest([of(index.FAR, 2, 1, 2), of(2, 3)], 1)
     assert [places.tolist() for places in masked] == [[2], []]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_numbers_are_added_where_signs_are_positive(kernel: Kernel) -> None:
-    held = quantization.signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
-    numbers = quantization.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
+    held = signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
+    numbers = index.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
     most = (2**24 - 1) // 3
     assert numbers[:4].tolist() == [round(most / 2), -round(most / 4), most, 0]
-    sums = quantization.sums_under(held, np.array([1, 0, 2]), numbers, kernel)
+    sums = index.sums_under(held, np.array([1, 0, 2]), numbers, kernel)
     assert sums.tolist() == [float(numbers[1] + numbers[2]), float(numbers[0] + numbers[1]), 0.0]
 
 
@@ -209,15 +209,15 @@ def test_numbers_are_added_where_signs_are_positive(kernel: Kernel) -> None:
 @pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 def test_compiled_loops_over_signs_give_what_numpy_gives(dimensions: int) -> None:
     chance = np.random.default_rng(dimensions)
-    held = quantization.signs_of(chance.standard_normal((1_003, dimensions)).astype(np.float32))
+    held = signs_of(chance.standard_normal((1_003, dimensions)).astype(np.float32))
     asked = chance.standard_normal(dimensions).astype(np.float32)
-    question, numbers = quantization.signs_of(asked[np.newaxis]), quantization.whole_numbers(asked)
+    question, numbers = signs_of(asked[np.newaxis]), index.whole_numbers(asked)
     for mask in (None, chance.random(1_003) < 0.3):
-        compiled, plain = (quantization.apart(held, question, mask, kernel) for kernel in (KERNEL, NUMPY))
+        compiled, plain = (index.apart(held, question, mask, kernel) for kernel in (KERNEL, NUMPY))
         assert compiled.distances.tolist() == plain.distances.tolist()
         assert compiled.counts.tolist() == plain.counts.tolist()
     places = chance.integers(0, 1_003, 200)
-    sums = [quantization.sums_under(held, places, numbers, kernel).tolist() for kernel in (KERNEL, NUMPY)]
+    sums = [index.sums_under(held, places, numbers, kernel).tolist() for kernel in (KERNEL, NUMPY)]
     assert sums[0] == sums[1]
 
 

@@ -20,11 +20,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import ConfigError, SchemaTooNew, StoreDamaged, StoreError, StoreLocked
 from ...formatting import counted
 from .check import check_database
-from .connection import Connection, SqlError, connect, lenient, translated, untouched_address
 from .copies import Tick, back_up, copy_into, free_name, staged, sweep
-from .database import LOCK_SECONDS, Database
+from .database import (
+    LOCK_SECONDS,
+    Connection,
+    Database,
+    SqlError,
+    connect,
+    is_generation,
+    lenient,
+    translated,
+    untouched_address,
+)
 from .indexes import DEFAULT, index_in
-from .notes import RESTORED, is_generation
+from .metadata import RESTORED
 from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
 from .store import SqliteStore

@@ -19,21 +19,27 @@ from ...analysis.names import is_known_in_part, name_key, names_of, words_key
 from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import Name
-from .analyzer_versions import KEY as READERS
-from .analyzer_versions import stretches_in
-from .checksums import ChecksumError, is_vector
-from .connection import SAVE, Connection, Row, SqlError, lenient, translated
-from .database import Database
+from .database import (
+    SAVE,
+    SET_ASIDE,
+    ChecksumError,
+    Connection,
+    Database,
+    Row,
+    SqlError,
+    is_generation,
+    lenient,
+    translated,
+)
 from .disk import LOW_BYTES, MEGABYTE, free_bytes
 from .doc_values import BLOCK, GONE, decoded
-from .history import was_in
 from .indexes import INDEXES, index_in
+from .metadata import READERS, miscounted, stretches_in, was_in
 from .names import MISCOUNTED
-from .notes import is_generation, miscounted
-from .pending import HASHES_GIVEN, SET_ASIDE
+from .pending import HASHES_GIVEN
 from .postings import terms
-from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span
-from .postings.segments import TABLE_NAMES, unpack
+from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span, unpack
+from .postings.segments import TABLE_NAMES
 from .recovery import (
     UNREADABLE,
     ReadableRows,
@@ -49,7 +55,7 @@ from .recovery import (
     table_columns,
 )
 from .schema import MIGRATIONS, PUT_RIGHT, misstated, version_of
-from .vectors.cache import signs_in, vector_bytes
+from .vectors.table import is_vector, signs_in, vector_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

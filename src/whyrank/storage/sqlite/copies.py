@@ -9,8 +9,7 @@ from glob import escape
 from itertools import chain, count
 from pathlib import Path
 
-from .connection import Connection, connect, make_private, translated
-from .database import Database
+from .database import Connection, Database, connect, make_private, translated
 
 _ASIDE = ".part"
 # The header of a database, https://www.sqlite.org/fileformat.html: write version and read version.

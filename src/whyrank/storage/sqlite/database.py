@@ -1,37 +1,108 @@
-"""One SQLite file: a reading connection per thread, one writing connection, and a writer lock.
+"""One SQLite file: connections with one configuration, a writer lock, snapshots, and checksummed bytes.
 
-Connections are closed around a fork: SQLite assumes that a child holds the locks of its parent, and a child that
-opens the file beside an inherited connection loses its writes. Every use of the file checks that the file under its
-name is the one that is open: writes into a file that was deleted or replaced are lost.
+Every thread has a reading connection; one connection writes. All are closed around a fork: SQLite assumes that a child
+holds the locks of its parent, and a child that opens the file beside an inherited connection loses its writes. Every
+use of the file checks that the file under its name is the one that is open: writes into a file that was deleted or
+replaced are lost.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 import weakref
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import zlib
+from bisect import bisect_left
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import StoreError, StoreLocked, StoreUnavailable
-from .connection import Connection, SqlError, connected, connected_to_read, is_any_open, is_writable, told, translated
+from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout, StoreUnavailable
+from .disk import is_full
 from .lock import set_log_aside, side_lock
-from .notes import generation_unknown, is_generation
-from .pending import IS_SET_ASIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
+    import sqlite3
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+else:
+    # pysqlite3 carries a SQLite without the WAL-reset bug of 3.7.0 to 3.51.2; where it has no wheel, the stdlib serves.
+    try:
+        import pysqlite3.dbapi2 as sqlite3
+    except ImportError:
+        import sqlite3
+    else:
+        # For a type without an adapter, pysqlite3 searches one for every value, which takes a microsecond: register
+        # identities. In the stdlib's module, which others use as well, it takes a third of that, and is left alone.
+        sqlite3.register_adapter(type(None), {None: None}.get)
+        sqlite3.register_adapter(bytes, bytes)
+
+LIBRARY = f"SQLite {sqlite3.sqlite_version}"
+BUSY_MILLISECONDS = 30_000
+WAL_BYTES_KEPT = 64 * 1024 * 1024
+
+SAVE = (
+    "facts may be lost: keep the file, look for a copy of it, and let `whyrank doctor` say what can be saved "
+    "(`whyrank doctor --repair` saves it)"
+)
+
+_DAMAGE = (  # SQLite's messages for files that are no databases, or that lack a part of our schema
+    "not a database", "malformed", "encrypted", "vtable constructor", "no such table", "no such column",
+    "no such index", "has no column", "already exists", "duplicate column", "on conflict clause does not match",
+)  # fmt: skip
+
+Connection = sqlite3.Connection
+
+
+class _Tracked(Connection):
+    """A connection registered while it is open: none may be when the process forks."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _OPEN.add(self)
+
+    def close(self) -> None:
+        """Close the connection."""
+        super().close()
+        _OPEN.discard(self)
+
+
+_OPEN: weakref.WeakSet[_Tracked] = weakref.WeakSet()
+
+
+def is_any_open() -> bool:
+    """Return whether a connection of this process is open."""
+    return bool(_OPEN)
+
+
+def connect(address: str | Path, **options: Any) -> Connection:
+    """Open a connection with SQLite's own settings."""
+    return sqlite3.connect(address, factory=_Tracked, **options)
+
+
+Cursor = sqlite3.Cursor
+SqlError = sqlite3.Error
+IntegrityError = sqlite3.IntegrityError
+version = sqlite3.sqlite_version_info
+Row = tuple[Any, ...]
+
 
 LOCK_SECONDS = 30.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 FORK_SECONDS = 5.0  # a fork waits this long for searches and writes of other threads to end
 
+# Keys of `meta` between the two mark memories that could not be indexed, each with its id.
+ASIDE_PREFIX, _PAST_ASIDE = "unindexed ", "unindexed!"
+SET_ASIDE = (
+    f"SELECT substr(key, {len(ASIDE_PREFIX) + 1}) FROM meta WHERE key > '{ASIDE_PREFIX}' AND key < '{_PAST_ASIDE}'"
+)
+_DIGITS = 15
+# The same as `is_generation`: longer numbers were damaged, and leave no range for later ones.
+_IS_GENERATION = f"typeof(value) = 'text' AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS}"
 _MOMENT = (
-    f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR {IS_SET_ASIDE} FROM meta "
-    "WHERE key = 'generation'"
+    f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR EXISTS ({SET_ASIDE}) FROM meta "
+    f"WHERE key = 'generation' AND {_IS_GENERATION}"
 )
 _OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
@@ -53,7 +124,7 @@ class Database:
         self._writing = threading.RLock()  # held while the writing connection is in use
         self._opening = threading.RLock()  # held while a connection is opened
         self._local = threading.local()
-        self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._writer: Connection | None = None
         self._identity: Identity | None = None  # of the file that is open
         self._is_closed = False
@@ -64,32 +135,27 @@ class Database:
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
-        held: _Held | None = getattr(self._local, "held", None)
+        held: _Reader | None = getattr(self._local, "reader", None)
         if held is None or held.is_closed or self._is_closed:
-            held = self._new_reader()
+            with self._opening:
+                self._check_usable()
+                with translated(self.path):
+                    connection = self._opened(connect_to_read if self.read_only else connect_to_write)
+                    connection.execute("PRAGMA query_only=ON")
+                held = self._local.reader = _Reader(connection)
+                self._readers.add(held)
         return held.connection
 
-    def _new_reader(self) -> _Held:
-        with self._opening:
-            self._check_usable()
-            with translated(self.path):
-                connection = self._opened(self._connect_to_read)
-                connection.execute("PRAGMA query_only=ON")
-            held = self._local.held = _Held(connection)
-            self._held.add(held)
-        return held
-
-    def _connect_to_read(self) -> Connection:
-        if self.read_only:
-            return connected_to_read(self.path, self.forgiving)
-        return connected(self.path, self.forgiving)
-
-    def _opened(self, connect: Callable[[], Connection]) -> Connection:
+    def _opened(self, connect: Callable[[Path, bool], Connection]) -> Connection:
         """Open a connection and record which file it reads; all connections of a database read one."""
         self.check_identity()  # SQLite would create a deleted file again
-        if self._identity is None and not self.read_only and identity_of(self.path) is None:
-            self._make_way()
-        connection = connect()
+        is_missing = self._identity is None and not self.read_only and identity_of(self.path) is None
+        if is_missing and not set_log_aside(self.path):  # of a deleted file: SQLite would apply it to the new one
+            raise StoreUnavailable(
+                f"{self.path} was deleted, and another process has it open still",
+                "put it back, or stop that process (a server, an agent) and try again",
+            )
+        connection = connect(self.path, self.forgiving)
         found = identity_of(self.path)
         if self._identity is None:
             self._identity = found
@@ -98,14 +164,6 @@ class Database:
             self.check_identity()
         return connection
 
-    def _make_way(self) -> None:
-        """Set the log of a deleted file aside before a new one is made; refuse while a process has it open."""
-        if not set_log_aside(self.path):
-            raise StoreUnavailable(
-                f"{self.path} was deleted, and another process has it open still",
-                "put it back, or stop that process (a server, an agent) and try again",
-            )
-
     @property
     def is_current(self) -> bool:
         """Return whether the open file is still the one under its name."""
@@ -113,9 +171,10 @@ class Database:
 
     def check_identity(self) -> None:
         """Raise if the open file is no longer the one under its name."""
-        if self.is_current:
+        found = identity_of(self.path)
+        if self._identity in (None, found):
             return
-        if identity_of(self.path) is None:
+        if found is None:
             raise StoreUnavailable(
                 f"{self.path} was deleted while it was open",
                 "put it back; or stop whatever has it open, and restore a backup by `whyrank restore FILE`",
@@ -127,8 +186,14 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Hold this thread's reading connection, outside a transaction."""
-        held = self._take_turn()
+        """Lock this thread's reading connection, outside a transaction; a fork or `close` waits for it."""
+        while True:
+            self.reader()
+            held: _Reader = self._local.reader
+            held.turn.acquire()
+            if not (held.is_closed or self._is_closed):
+                break
+            held.turn.release()
         try:
             yield held.connection
         finally:
@@ -137,73 +202,55 @@ class Database:
     def reading(self) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of nested blocks: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else _Snapshot(self)
+        return _NESTED if self.reader().in_transaction else self._snapshot()
 
-    def enter_snapshot(self) -> _Held:
-        """Lock this thread's connection and begin a snapshot."""
-        held = self._take_turn()
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Begin a snapshot, and read its generation."""
         try:
-            self.check_identity()
-            held.begin()
-        except BaseException:
-            held.end()
-            raise
-        return held
-
-    def _take_turn(self) -> _Held:
-        """Lock this thread's connection, and open another if a fork or `close` has closed it."""
-        while True:
-            self.reader()
-            held: _Held = self._local.held
-            held.turn.acquire()
-            if not (held.is_closed or self._is_closed):
-                return held
-            held.turn.release()
-
-    def generation(self) -> int:
-        """Return the generation of this thread's snapshot; only inside `reading`."""
-        held: _Held = self._local.held
-        return held.generation
+            with self.connection() as connection:
+                try:
+                    self.check_identity()
+                    connection.execute("BEGIN")
+                    moment = connection.execute(_MOMENT).fetchone()
+                    if moment is None:
+                        raise generation_unknown()
+                    self._local.reader.snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
+                    yield
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
+        except SqlError as error:
+            raise translate_error(self.path, error) from error
 
     @property
-    def has_lost(self) -> bool:
-        """Return whether this thread's snapshot has facts that were set aside as unreadable."""
-        held: _Held = self._local.held
-        return held.has_lost
+    def snapshot(self) -> Snapshot:
+        """Return this thread's snapshot; only inside `reading`."""
+        held: Snapshot = self._local.reader.snapshot
+        return held
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        return _Transaction(self)
-
-    def begin(self) -> Connection:
-        """Take the writer lock and begin a transaction; the caller must `leave` when it has ended."""
         self._enter()
         try:
-            connection = self._writer or self._write_connection()
-            connection.execute("BEGIN IMMEDIATE")
-        except BaseException as error:
-            self._undo()  # an interrupt may come when it has begun
-            self.leave()
-            if isinstance(error, SqlError):
-                raise told(self.path, error) from error
-            raise
-        return connection
+            with translated(self.path):
+                try:
+                    connection = self._writer or self._write_connection()
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
+                    connection.execute("COMMIT")
+                    self.check_identity()  # no write is acknowledged for a file that was replaced meanwhile
+                finally:
+                    self._undo()
+        finally:
+            self._leave()
 
     def _undo(self) -> None:
-        """Roll back the open transaction of an interrupted writer: later writes would join it and be lost."""
+        """Roll back an open transaction, also of an interrupted writer: later writes would join it and be lost."""
+        # On a full disk SQLite has rolled back already.
         if self._writer is not None and self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
-
-    def end(self, connection: Connection, is_well: bool) -> None:
-        """Commit a transaction, or roll it back."""
-        try:
-            if is_well:
-                connection.execute("COMMIT")
-                self.check_identity()  # no write is acknowledged for a file that was replaced meanwhile
-        finally:
-            # On a full disk SQLite has rolled back already.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
 
     def _enter(self) -> None:
         """Take the writer lock of this file, over all threads and processes."""
@@ -225,10 +272,10 @@ class Database:
             self.check_identity()
             self._undo()
         except BaseException:
-            self.leave()
+            self._leave()
             raise
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Release the writer lock."""
         try:
             self._writing.release()
@@ -244,26 +291,23 @@ class Database:
             with translated(self.path):
                 yield self._write_connection()
         finally:
-            self.leave()
+            self._leave()
 
     def _kept_out(self, error: OSError, seconds: float) -> StoreError:
         """Return the error for a writer lock that could not be taken."""
         if isinstance(error, TimeoutError):
-            return self._locked_out(seconds)
+            return StoreLocked(
+                f"{self.path} has been locked by another process for {seconds:g} s",
+                "wait for the other whyrank to finish, or stop it",
+            )
         if isinstance(error, PermissionError):
             return StoreError(f"{error.filename} cannot be locked", "check its owner and permissions")
         return StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks")
 
-    def _locked_out(self, seconds: float) -> StoreLocked:
-        return StoreLocked(
-            f"{self.path} has been locked by another process for {seconds:g} s",
-            "wait for the other whyrank to finish, or stop it",
-        )
-
     def _write_connection(self) -> Connection:
         if self._writer is None:
             with self._opening:
-                self._writer = self._opened(lambda: connected(self.path, self.forgiving))
+                self._writer = self._opened(connect_to_write)
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KILOBYTES}")
         return self._writer
@@ -280,7 +324,7 @@ class Database:
     def close(self) -> None:
         """Close every connection of every thread, each when its current block has ended."""
         self._is_closed = True
-        for held in self._all_held():
+        for held in self._all_readers():
             with held.turn:
                 held.connection.close()
                 held.is_closed = True
@@ -317,25 +361,25 @@ class Database:
         """Return the other databases of this process that have a file by this name open."""
         return [one for one in _databases() if one is not self and one.file == self.file and not one._is_closed]
 
-    def _all_held(self) -> list[_Held]:
+    def _all_readers(self) -> list[_Reader]:
         with self._opening:
-            return list(self._held)
+            return list(self._readers)
 
     def suspend(self, deadline: float) -> None:
         """Close every connection before a fork, each when its current block has ended, and block new ones.
 
         Connections in use by this thread stay open, and so do those that other threads do not release in time.
         """
-        for held in self._all_held():
+        for held in self._all_readers():
             self._suspend_reader(held, deadline)
         if self._hold(self._writing, deadline) and self._writer is not None and not self._writer.in_transaction:
             self._writer.close()
             self._writer = None
         if self._hold(self._opening, deadline):
-            for held in [held for held in self._held if not held.is_closed]:  # opened meanwhile
+            for held in [held for held in self._readers if not held.is_closed]:  # opened meanwhile
                 self._suspend_reader(held, deadline)
 
-    def _suspend_reader(self, held: _Held, deadline: float) -> None:
+    def _suspend_reader(self, held: _Reader, deadline: float) -> None:
         if self._hold(held.turn, deadline) and not (held.is_closed or held.connection.in_transaction):
             held.connection.close()
             held.is_closed = True
@@ -358,81 +402,23 @@ class Database:
         self.resume()
 
 
-class _Snapshot:
-    """A snapshot as a context manager: a class, as the cost of a generator would show in every search."""
+class Snapshot(NamedTuple):
+    """One moment of the file: a connection inside a read transaction, and the generation it reads."""
 
-    __slots__ = ("_database", "_held")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> None:
-        try:
-            self._held = self._database.enter_snapshot()
-        except SqlError as error:
-            raise told(self._database.path, error) from error
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._held.end()
-        except SqlError as failure:
-            raise told(self._database.path, failure) from failure
-        if isinstance(error, SqlError):
-            raise told(self._database.path, error) from error
+    connection: Connection
+    generation: int
+    has_lost: bool  # facts that were set aside as unreadable
 
 
-class _Transaction:
-    """A transaction as a context manager: a class, as a fact is stored in the time of a few generators."""
+class _Reader:
+    """A thread's reading connection, closed when the thread ends."""
 
-    __slots__ = ("_connection", "_database")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> Connection:
-        self._connection = self._database.begin()
-        return self._connection
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._database.end(self._connection, error is None)
-        except SqlError as failure:
-            raise told(self._database.path, failure) from failure
-        finally:
-            self._database.leave()
-        if isinstance(error, SqlError):
-            raise told(self._database.path, error) from error
-
-
-class _Held:
-    """A thread's connection, closed when the thread ends."""
+    snapshot: Snapshot
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
         self.is_closed = False  # set before a fork; the next read opens another
-        self.generation = 0
-        self.has_lost = False
-
-    def begin(self) -> None:
-        """Begin a snapshot, and read its generation."""
-        self.connection.execute("BEGIN")
-        moment = self.connection.execute(_MOMENT).fetchone()
-        if moment is None or not is_generation(moment[0]):
-            raise generation_unknown()
-        self.generation, self.has_lost = int(moment[0]), bool(moment[1])
-
-    def end(self) -> None:
-        """End a snapshot, and unlock the connection."""
-        try:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
-        finally:
-            self.turn.release()
 
     def __del__(self) -> None:
         self.connection.close()
@@ -487,3 +473,258 @@ class _Fork:
 
 if hasattr(os, "register_at_fork"):  # absent on platforms without fork
     os.register_at_fork(before=_Fork.begin, after_in_parent=_Fork.end_in_parent, after_in_child=_Fork.end_in_child)
+
+
+# -- connections -----------------------------------------------------------------------------------------------------
+
+
+def is_writable(path: Path) -> bool:
+    """Check write permission on a file and its folder."""
+    return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def connect_to_read(path: Path, forgiving: bool) -> Connection:
+    """Open a read-only file: shared with its writers, or as immutable where the WAL cannot be shared."""
+    try:
+        connection = _connect(f"{path.absolute().as_uri()}?mode=ro", forgiving)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError:
+        # WAL needs shared memory beside the file, which a read-only disk does not give.
+        return _connect(untouched_address(path), forgiving)
+    return connection
+
+
+def make_private(path: Path) -> None:
+    """Create a missing file that only its owner may read; SQLite gives its log the same permissions."""
+    with suppress(FileExistsError, PermissionError, FileNotFoundError):  # opening the file raises the precise error
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+
+
+def tighten(path: Path, mode: int) -> None:
+    """Remove read permission for others, if the file is ours and no other user may write it."""
+    with suppress(OSError):
+        known = path.stat(follow_symlinks=False)
+        is_ours = hasattr(os, "getuid") and known.st_uid == os.getuid() and not stat.S_ISLNK(known.st_mode)
+        if is_ours and known.st_mode & 0o055 and not known.st_mode & 0o022:
+            path.chmod(mode)
+
+
+def connect_to_write(path: Path, forgiving: bool) -> Connection:
+    """Open a writable file."""
+    make_private(path)
+    return _connect(path.absolute().as_uri(), forgiving)
+
+
+def _connect(address: str, forgiving: bool) -> Connection:
+    connection = connect(address, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
+    if forgiving:
+        forgive(connection)
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+    for setting in (
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+        "trusted_schema=OFF",
+        # With one damaged row on a page, the other rows are still wanted.
+        f"cell_size_check={'OFF' if forgiving else 'ON'}",
+        "temp_store=MEMORY",
+        "mmap_size=0",
+        f"journal_size_limit={WAL_BYTES_KEPT}",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def forgive(connection: Connection) -> None:
+    """Let a connection read a file that is shorter than its header states, or whose schema is incomplete."""
+    connection.execute("PRAGMA writable_schema=ON")
+
+
+def untouched_address(path: Path) -> str:
+    """Return a read-only URI that leaves no files behind; with a live WAL beside the file, it is shared."""
+    wal = path.with_name(path.name + "-wal")
+    is_shared = wal.exists() and wal.stat().st_size > 0
+    return path.absolute().as_uri() + ("?mode=ro" if is_shared else "?mode=ro&immutable=1")
+
+
+# -- statements ------------------------------------------------------------------------------------------------------
+
+
+def run_script(connection: Connection, script: str) -> None:
+    """Run statements one by one in the current transaction; executescript() would commit first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+@contextmanager
+def undoable(connection: Connection) -> Iterator[None]:
+    """Roll back the block alone, not the whole transaction, if it ends with an error."""
+    connection.execute("SAVEPOINT undoable")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:  # on a full disk SQLite has rolled back already
+            connection.execute("ROLLBACK TO undoable")
+        raise
+    finally:
+        if connection.in_transaction:
+            connection.execute("RELEASE undoable")
+
+
+def lenient(connection: Connection) -> None:
+    """Let a connection return texts that are invalid UTF-8 as bytes."""
+    connection.text_factory = _text
+
+
+def _text(stored: bytes) -> str | bytes:
+    try:
+        return stored.decode("utf-8")
+    except UnicodeDecodeError:
+        return stored
+
+
+@contextmanager
+def leniently(connection: Connection) -> Iterator[Connection]:
+    """Make a connection lenient for the block, around reads that cannot be repeated."""
+    before = connection.text_factory
+    lenient(connection)
+    try:
+        yield connection
+    finally:
+        connection.text_factory = before
+
+
+def rows_of(
+    connection: Connection, statement: str, parameters: Sequence[object] | Mapping[str, object] = ()
+) -> list[Row]:
+    """Return all rows of a statement; after a damaged text, the connection returns damaged texts as bytes.
+
+    Damage is rare, and checking every text takes as long as reading it.
+    """
+    try:
+        return connection.execute(statement, parameters).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode" not in str(error):
+            raise
+    lenient(connection)
+    return connection.execute(statement, parameters).fetchall()
+
+
+# Parsing a statement takes as long as fetching some dozen rows by it; binding a value twice costs next to nothing.
+LENGTHS = (1, 8, 32, 64, 500)
+_MARKS = {length: ", ".join("?" * length) for length in LENGTHS}
+
+
+class Portion(NamedTuple):
+    """The parameters of one statement and their placeholders."""
+
+    values: Sequence[int | str]
+    marks: str
+
+
+def portions(values: Sequence[int] | Sequence[str]) -> Iterator[Portion]:
+    """Yield all values, as many at a time as one statement takes; the last is repeated up to a known length."""
+    for start in range(0, len(values), LENGTHS[-1]):
+        part = values[start : start + LENGTHS[-1]]
+        length = LENGTHS[bisect_left(LENGTHS, len(part))]
+        yield Portion([*part, *[part[-1]] * (length - len(part))], _MARKS[length])
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Translate SQLite's errors into ours, which carry a remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate_error(path, error) from error
+
+
+def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
+    """Return our error for an error of SQLite, with a remedy."""
+    text = str(error).lower()
+    if "interrupted" in text:
+        return StoreTimeout(f"reading {path} was aborted", "give a larger timeout_ms")
+    if "locked" in text or "busy" in text:
+        return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
+    if "full" in text or ("i/o error" in text and is_full(path)):
+        return StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost")
+    if any(word in text for word in _DAMAGE):
+        return StoreDamaged(
+            f"{path} is not a whyrank store, or is damaged: {error}",
+            f"name another file with --store; if this is your store, {SAVE}",
+        )
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(
+            f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
+        )
+    if "i/o error" in text:
+        return StoreError(
+            f"{path} could not be read or written: {error}",
+            "look at the disk and what the system's log says of it (a network share that is gone, a quota, a failing "
+            "drive), then try again; nothing that was acknowledged is lost, and `whyrank doctor` looks at the store",
+        )
+    return StoreError(f"{path}: {error}")
+
+
+# -- generation ------------------------------------------------------------------------------------------------------
+
+_RAISE = f"UPDATE meta SET value = value + 1 WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
+
+
+def raise_generation(connection: Connection) -> int:
+    """Raise the generation of the file, inside the current transaction; return the new one."""
+    raised = connection.execute(_RAISE).fetchone()
+    if raised is None:
+        raise generation_unknown()
+    return int(raised[0])
+
+
+def is_generation(value: object) -> bool:
+    """Check the format of a generation; longer numbers were damaged, and leave no range for later ones."""
+    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS
+
+
+def generation_unknown() -> StoreDamaged:
+    """Return the error of a store whose generation is damaged, so that no cache can be trusted."""
+    return StoreDamaged("the store does not say which generation it is of", SAVE)
+
+
+# -- checksums in front of bytes: derived data is never used unchecked ------------------------------------------------
+
+_CHECKSUM_BYTES = 4
+
+
+class ChecksumError(Exception):
+    """Checksum mismatch of stored bytes; the reader derives them again from the texts."""
+
+
+def add_checksum(body: bytes, *place: object) -> bytes:
+    """Prepend a checksum; with a place given, it fails at any other place."""
+    return (zlib.crc32(body) ^ _mask(place)).to_bytes(_CHECKSUM_BYTES, "little") + body
+
+
+def _mask(place: tuple[object, ...]) -> int:
+    return zlib.crc32(repr(place).encode("utf-8", errors="replace")) if place else 0
+
+
+def checksum_of(blob: bytes) -> int:
+    """Return the checksum in front of a blob."""
+    return int.from_bytes(blob[:_CHECKSUM_BYTES], "little")
+
+
+def check_body(blob: object, *place: object) -> memoryview:
+    """Return the body of a checksummed blob, sealed for its place or, as in earlier versions, for any."""
+    if not isinstance(blob, bytes):
+        raise ChecksumError
+    body = memoryview(blob)[_CHECKSUM_BYTES:]
+    # An empty body is never sealed: its checksum is zero, which an emptied blob would pass.
+    if not body or zlib.crc32(body) ^ checksum_of(blob) not in (0, _mask(place)):
+        raise ChecksumError
+    return body

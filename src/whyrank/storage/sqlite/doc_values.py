@@ -6,12 +6,11 @@ being copied and are renewed where the file has changed.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,9 +21,8 @@ from ...formatting import counted, which
 from ...protocols import UNREADABLE, Entry
 from ...types.memory import Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
-from .checksums import ChecksumError, add_checksum, check_body
-from .connection import Connection
-from .rows import SELECT, as_far_as_legible
+from .database import ChecksumError, Connection, add_checksum, check_body
+from .rows import SELECT, as_far_as_legible, code
 
 SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
 
@@ -106,12 +104,6 @@ def unit_of(memory: Memory) -> Unit:
     if memory.is_turn:
         return Unit.TURN
     return Unit.CHUNK if memory.kind == "chunk" and memory.source else Unit.FACT
-
-
-@lru_cache(maxsize=64)  # the chunks of a file and the turns of a session have one
-def code(text: str) -> int:
-    """Return a 64-bit hash of a text, the same in every store."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).digest(), "little")
 
 
 def vacant(count: int) -> Records:
@@ -369,7 +361,7 @@ class ScopeDocValues:
         """Return the number of memories."""
         return int(np.count_nonzero(self.alive))
 
-    @property
+    @cached_property
     def has_gaps(self) -> bool:
         """Return whether some places are vacant."""
         return self.count < len(self)

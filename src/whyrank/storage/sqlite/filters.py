@@ -14,7 +14,7 @@ from ...analysis.language import marks_of_language
 from ...analysis.query import headings_in, is_said
 from ...types.expressions import Expression, Holds, Leaf, Says, valued, wanted
 from ...types.memory import USUAL_IMPORTANCE, Scope
-from .connection import Connection, rows_of
+from .database import Connection, rows_of
 from .doc_values import NUMBERED, Flags, Integers, ScopeDocValues
 from .rows import legible
 
@@ -202,9 +202,13 @@ class Masks:
 
     def allowed(self, connection: Connection, shelf: ScopeDocValues, where: Where) -> Flags | None:
         """Return the mask of places that pass a filter; None if all do."""
-        if _asks_about_lives(where):
-            return self._asked(connection, shelf, where)
-        mask = self._asked(connection, shelf, where) if _chooses(where) else None
+        if where.as_of is not None or where.include_expired or where.only_superseded or where.only_expired:
+            now = where.now if where.as_of is None else 0.0  # without a date, expiry depends on the current time
+            return self._asked(connection, shelf, replace(where, now=now), clause_for)
+        # Expiry and supersession are known without SQL.
+        chosen = (where.path, where.since, where.before, where.category, where.decay, where.min_importance)
+        chooses = where.kinds or where.tags or (*chosen, where.language) != _NOT_CHOSEN
+        mask = self._asked(connection, shelf, replace(where, now=0.0), choice) if chooses else None
         if mask is None and not (shelf.has_gaps or len(shelf.superseded) or len(shelf.timed.numbers)):
             return None
         mask = shelf.alive.copy() if mask is None else mask & shelf.alive
@@ -214,16 +218,12 @@ class Masks:
         mask[timed.numbers[(timed.begins > where.now) | (timed.ends <= where.now)]] = False
         return mask
 
-    def _asked(self, connection: Connection, shelf: ScopeDocValues, where: Where) -> Flags:
+    def _asked(
+        self, connection: Connection, shelf: ScopeDocValues, where: Where, translate: Callable[[Where], Clause]
+    ) -> Flags:
         """Return the mask of a filter that needs SQL, cached until the scope changes."""
-        # Only filters on expiry and validity depend on the current time.
-        now = where.now if _asks_about_lives(where) and where.as_of is None else 0.0
-        asked = replace(where, now=now, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None)
-
-        def found() -> Flags:
-            return _of(connection, shelf, clause_for(asked) if _asks_about_lives(where) else choice(asked))
-
-        return self._remembered((shelf.scope, shelf.changed, asked), found)
+        asked = replace(where, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None)
+        return self._remembered((shelf.scope, shelf.changed, asked), lambda: _of(connection, shelf, translate(asked)))
 
     def saying(self, connection: Connection, shelf: ScopeDocValues, leaf: Says) -> Flags:
         """Return the mask of places whose field matches a leaf, cached until the scope changes."""
@@ -261,12 +261,3 @@ def _of(connection: Connection, shelf: ScopeDocValues, clause: Clause) -> Flags:
     flags = np.zeros(len(shelf), np.bool_)
     flags[[number for (number,) in numbers.fetchall()]] = True
     return flags
-
-
-def _asks_about_lives(where: Where) -> bool:
-    return where.as_of is not None or where.include_expired or where.only_superseded or where.only_expired
-
-
-def _chooses(where: Where) -> bool:
-    dated, liked = (where.since, where.before), (where.category, where.decay, where.min_importance)
-    return bool(where.kinds or where.tags) or (where.path, *dated, *liked, where.language) != _NOT_CHOSEN

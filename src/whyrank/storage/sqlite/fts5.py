@@ -21,12 +21,11 @@ from ...types.expressions import meant
 from ...types.memory import Notice, Scope
 from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
 from ..bm25 import Scored, TermScores, best, cut, occurrences, padded, term_scores, word_score
-from .connection import Connection, version
-from .doc_values import NOWHERE, Integers, ScopeDocValues, code
+from .database import Connection, version
+from .doc_values import NOWHERE, Integers, ScopeDocValues
 from .filters import MARKED, Clause, in_scopes
-from .keyword import KeywordRun, NumberedMemory, View
-from .rows import CONTENT_KEY
-from .top_k import Rows
+from .rows import CONTENT_KEY, code
+from .top_k import KeywordRun, NumberedMemory, Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

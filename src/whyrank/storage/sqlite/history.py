@@ -7,19 +7,19 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from ...analysis.normalize import text_key
-from ...errors import ConfigError, StoreChanged, StoreDamaged, StoreError
+from ...errors import ConfigError, StoreChanged, StoreError
 from ...protocols import Entry, Recall, Written
 from ...types.columns import MemoryId
 from ...types.memory import Former, Memory, Scope
-from .connection import Connection, Row, portions
-from .notes import count_rows
-from .rows import COLUMNS, SELECT, columns_of, to_memory
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, Row, portions
+from .metadata import BY_ID, count_rows, written_with
+from .rows import COLUMNS, columns_of, to_memory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 Life = tuple[MemoryId, float] | None
+_ANY_SET_ASIDE = f"SELECT EXISTS ({SET_ASIDE}), EXISTS (SELECT 1 FROM arrivals)"
 _TWIN = (
     "SELECT twin.id FROM memories AS own JOIN memories AS twin "
     "ON twin.scope = own.scope AND twin.text_key = own.text_key "
@@ -124,8 +124,6 @@ def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> l
     return changed
 
 
-MISREAD = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # raised by damaged bytes
-_BY_ID = f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?"
 _told = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in ("recalls", "recalled")))
 # The successor of a memory and its recalls are written elsewhere.
 _REVISABLE = (
@@ -141,15 +139,9 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` mak
 def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None]) -> None:
     """Refuse a change on a version conflict: a memory it is based on has changed, recalls aside."""
     for identity, known in basis.items():
-        row = connection.execute(_BY_ID, (identity,)).fetchone()
+        row = connection.execute(BY_ID, (identity,)).fetchone()
         if not (_is_still(row, known) if row is not None and known is not None else row is known):
             raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
-
-
-def by_id(connection: Connection, identity: MemoryId) -> Memory | None:
-    """Return a memory, if it exists."""
-    row = connection.execute(_BY_ID, (identity,)).fetchone()
-    return to_memory(row) if row is not None else None
 
 
 def _is_still(row: Row, known: Memory) -> bool:
@@ -226,28 +218,6 @@ def write_history(connection: Connection, formers: Iterable[Former]) -> None:
     count_rows(connection, "history", len(rows))
 
 
-def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, list[Former]]:
-    """Return the former versions of memories, the latest change last."""
-    found: dict[MemoryId, list[Former]] = {}
-    for part, marks in portions(ids):
-        for identity, changed, was in connection.execute(
-            f"SELECT memory, changed, was FROM history WHERE memory IN ({marks}) ORDER BY entry", part
-        ):
-            # Damaged parts are empty, so that the rest can be shown.
-            at = float(changed) if isinstance(changed, float | int) else None
-            found.setdefault(identity, []).append(Former(identity, at, was_in(was) or {}))
-    return found
-
-
-def was_in(stored: object) -> dict[str, object] | None:
-    """Decode the former fields of a memory; None if they are damaged or empty, as every change has some."""
-    try:
-        read = json.loads(stored) if isinstance(stored, str) else None
-    except ValueError:
-        return None
-    return read if read and isinstance(read, dict) else None
-
-
 def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written]) -> None:
     """Store the results of writes with keys; refuse a key that was used for other content."""
     for (scope, key), written in keys.items():
@@ -258,14 +228,6 @@ def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written])
         known = written_with(connection, scope, key)
         if known is not None and known.content != written.content:
             raise ConfigError(f"the key {key!r} was used for another write", "give each write a key of its own")
-
-
-def written_with(connection: Connection, scope: Scope, key: str) -> Written | None:
-    """Return the result of a write with a key, if there was one."""
-    row = connection.execute(
-        "SELECT memory, content FROM write_keys WHERE scope = ? AND key = ?", (str(scope), key)
-    ).fetchone()
-    return Written(*row) if row else None
 
 
 def forget_past(connection: Connection, gone: Iterable[MemoryId], cleared: Sequence[Scope]) -> None:
@@ -280,13 +242,14 @@ def forget_past(connection: Connection, gone: Iterable[MemoryId], cleared: Seque
         connection.execute("DELETE FROM files WHERE scope = ?", (str(scope),))
 
 
-def with_text(connection: Connection, text: str, scope: Scope) -> list[Memory]:
-    """Return the facts of a scope with the same text key."""
-    rows = connection.execute(
-        f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.text_key = ? AND m.text_key <> '' ORDER BY m.row",
-        (str(scope), text_key(text)),
-    )
-    return [to_memory(row) for row in rows.fetchall()]
+def forget_set_aside(connection: Connection, ids: Collection[MemoryId], cleared: Collection[Scope]) -> None:
+    """Delete what was set aside of memories that are rewritten or deleted, and of cleared scopes."""
+    has_marks, has_facts = connection.execute(_ANY_SET_ASIDE).fetchone()
+    if has_marks:
+        connection.executemany("DELETE FROM meta WHERE key = ?", ((ASIDE_PREFIX + identity,) for identity in ids))
+    if has_facts:
+        connection.executemany("DELETE FROM arrivals WHERE id = ?", ((identity,) for identity in ids))
+        connection.executemany("DELETE FROM arrivals WHERE scope = ?", ((str(scope),) for scope in cleared))
 
 
 def all_in(connection: Connection, scopes: Iterable[Scope]) -> list[MemoryId]:

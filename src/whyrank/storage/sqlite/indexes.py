@@ -1,23 +1,466 @@
-"""Keyword indexes by the names users type, and the stepwise move from one to another in place."""
+"""Keyword indexes: the one on posting lists, others by the names users type, and the stepwise move between them."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ...analysis.dates import is_mark
+from ...analysis.language import typed_beginning
 from ...errors import StoreDamaged
+from ...formatting import counted, which
 from ...protocols import Entry
-from .connection import SAVE, Connection
+from ...types.columns import Column, MemoryId
+from ...types.expressions import is_several
+from ...types.memory import Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ...types.trail import TermTable
+from ..bm25 import DATES, FIELDS, WORDS, Field
+from .database import SAVE, ChecksumError, Connection, rows_of, run_script
+from .doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damage
 from .fts5 import Fts5Index
-from .keyword import KeywordIndex, NumberedMemory
-from .postings.index import PostingsIndex
-from .postings.loops import NUMPY
+from .postings import segments
+from .postings.format import LIVE, Text, live_segments, tokens_in
+from .postings.kernel import NUMPY, Kernel
+from .postings.reader import PageCache, PostingLists, shelved
+from .postings.scorer import (
+    LONG_FROM,
+    AddendRows,
+    Addends,
+    CollectionStatistics,
+    LateAddends,
+    RowOrdinals,
+    ScoredQuery,
+    Scores,
+    asked,
+    by_term,
+    folded,
+    named_speaker,
+)
 from .rows import SELECT, to_memory
+from .top_k import KeywordIndex, KeywordRun, NumberedMemory, View, best_rows, both
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from .database import Database
-    from .postings.loops import Kernel
+
+CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
+_LIST_SHARE = 3 / 8  # of the cache, for recently read lists; their pages take the rest
+_SCOPES_KEPT = 256  # whose lists and statistics are kept
+MANY_TOKENS = 128  # more than a query has: they are counted page by page, and their lists are not cached
+_READ_INSTEAD = "for this answer the texts were read instead"
+_ASTRAY = "pages of the keyword index belong to no segment"
+
+
+class PostingsIndex:
+    """Keyword index on posting lists of our own."""
+
+    name = "postings"
+
+    def __init__(
+        self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS, kernel: Kernel = NUMPY
+    ) -> None:
+        self._fields = fields
+        self._kernel = kernel
+        self._list_bytes = int(cache_bytes * _LIST_SHARE)
+        self._pages = PageCache(cache_bytes - self._list_bytes)
+        self._known: OrderedDict[str, PostingLists] = OrderedDict()
+        self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], CollectionStatistics]] = {}
+        self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._before: tuple[tuple[object, ...], Scores] | None = None  # the one before that, of a small store
+        self._scored: ScoredQuery | None = None
+        self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
+        self._unread = LateAddends()
+        self._turn = threading.Lock()
+        self._is_planned = False
+
+    def only(self, fields: Sequence[Field]) -> PostingsIndex:
+        """Return an index over some fields only, which shares the page cache of this one."""
+        narrow = PostingsIndex(0, fields, self._kernel)
+        narrow._list_bytes = self._list_bytes
+        narrow._pages = self._pages
+        return narrow
+
+    def cache_bytes(self) -> Mapping[str, int]:
+        """Return the memory of each cache, in bytes."""
+        return {"lists": sum(lists.nbytes for lists in [*self._known.values()]), **self._pages.cache_bytes()}
+
+    def exists(self, connection: Connection) -> bool:
+        """Return whether its tables exist."""
+        return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone() is not None
+
+    def create(self, connection: Connection) -> None:
+        """Create its tables."""
+        run_script(connection, segments.TABLES)
+
+    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+        """Return the tokens of a memory."""
+        stored = connection.execute(
+            "SELECT m.scope, m.number, m.row, t.tokens FROM memories AS m "
+            "LEFT JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
+            (row,),
+        ).fetchone()
+        return tokens_in(connection, *stored) if stored else []
+
+    def drop(self, connection: Connection) -> None:
+        """Drop its tables."""
+        for table in segments.TABLE_NAMES:
+            connection.execute(f"DROP TABLE {table}")
+
+    def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
+        """Index memories."""
+        segments.put(connection, ((str(one.entry.memory.scope), one.row, _text(one)) for one in placed))
+
+    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
+        """Remove a memory."""
+        segments.remove(connection, scope, number)
+
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
+        """Flush the scopes that have enough fresh memories."""
+        texts: dict[str, list[Text]] = {}
+        for one in newest:
+            texts.setdefault(str(one.entry.memory.scope), []).append(_text(one))
+        for scope, count in numbers.items():
+            segments.flush(connection, scope, count, texts.get(scope, ()))
+
+    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
+        """Move the tokens to their new numbers, and rebuild all segments."""
+        segments.renumber(connection, scope, moves, numbers)
+
+    def is_due(self, connection: Connection) -> bool:
+        """Return whether a rebuild, merge or listing is due; the first call plans those left by others."""
+        if not self._is_planned:
+            segments.plan_listing(connection)
+            _plan_merges(connection)
+            self._is_planned = True
+        return bool(self._pages.broken or self._pages.unbelieved) or segments.is_due(connection)
+
+    def abandon_merge(self, connection: Connection, scope: str) -> None:
+        """Drop the segment that a merge is making."""
+        segments.abandon_merge(connection, scope)
+
+    def scrub(self, connection: Connection, scope: str) -> bool:
+        """Rewrite the pages of one segment that hold postings or words of removed memories."""
+        return segments.scrub(connection, scope)
+
+    def tidy(self, connection: Connection) -> bool:
+        """Rebuild a damaged segment, or run one step of a merge."""
+        broken, unbelieved = self._pages.broken, self._pages.unbelieved
+        if unbelieved:
+            segments.made_sound(connection, unbelieved.pop())
+            return True
+        if broken:
+            _, (scope, segment) = broken.popitem()
+            if segment in segments.made_sound(connection, scope).segments:
+                segments.rewrite(connection, scope, [segment])
+            return True
+        return segments.merge_step(connection)
+
+    def compact(self, connection: Connection, scope: str) -> None:
+        """Begin to merge the segments that many writes have left."""
+        segments.compact(connection, scope)
+
+    def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
+        """Return the places of a scope whose own texts hold a term, or which have a mark."""
+        field = DATES if is_mark(term) else WORDS
+        return self._list(view, shelf).postings(view.connection, field, term).places
+
+    def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the visible terms with a prefix, as typed, and their document frequencies."""
+        shelves = view.shelves(scopes)
+        asked = (_moment(shelves), beginning)
+        last = self._begun
+        if last is None or last[0] != asked:
+            last = self._begun = (asked, self._beginning(view, shelves, beginning))
+        return last[1]
+
+    def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return the terms that equal these without accents; they may include those of removed memories."""
+        tables = [
+            table for scope in self._lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
+        ]
+        known = [(word, table[word]) for table in tables for word in plain if word in table]
+        found: dict[str, set[str]] = {}
+        for word, tokens in known:
+            found.setdefault(word, set()).update(tokens)
+        return {word: tuple(sorted(tokens)) for word, tokens in found.items()}
+
+    def _beginning(self, view: View, shelves: Sequence[ScopeDocValues], beginning: str) -> dict[str, int]:
+        lists = self._lists(view, shelves)
+        accented = [table for scope in lists for table in scope.accented(view.connection)]
+        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
+        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
+        if not words:
+            return {}
+        held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
+        return {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
+
+    def run(
+        self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
+    ) -> KeywordRun:
+        """Return the best rows by lexical score, filtered before they are cut."""
+        shelves = view.shelves(where.scopes)
+        scores = self._scores(view, shelves, terms, repeats)
+        allowed = view.allowed(shelves, where)
+        if join == "and":
+            allowed = [
+                both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
+            ]
+        if any(mask is not None for mask in allowed):
+            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
+            return KeywordRun(rows, self._damage(shelves))
+        if limit not in scores.unfiltered:  # cached: a search precedes `why`, and an entity lookup precedes a search
+            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
+            scores.unfiltered[limit] = rows
+        return KeywordRun(scores.unfiltered[limit], self._damage(shelves))
+
+    def _with_all(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str]) -> list[Flags]:
+        """Return the masks of places that hold every word of the query themselves."""
+        held = []
+        words = [term for term in terms if not is_mark(term)]
+        for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
+            count = np.zeros(len(shelf), np.int64)
+            for term in words:
+                count[lists.postings(view.connection, WORDS, term).places] += 1
+            held.append(count == len(words))
+        return held
+
+    def score(
+        self,
+        view: View,
+        ids: Sequence[MemoryId],
+        rows: Sequence[int],
+        terms: Sequence[str],
+        scopes: frozenset[Scope],
+        repeats: Repeats = ONCE,
+    ) -> Signal:
+        """Score the given memories, with the contribution of each term."""
+        shelves = view.shelves(scopes)
+        scores = self._scores(view, shelves, terms, repeats)
+        before, moment = self._scored, _moment(shelves)
+        if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
+            if len(terms) < len(before.asked) and scores.speaker is None:
+                return _left_over(scores, terms, ids, before)
+            return _added_up(scores, terms, ids, before.placed, before.without(scores))
+        standing = view.catalogue.standing(shelves, rows)
+        there = [(places, (places != NOWHERE).nonzero()[0]) for places in standing]
+        placed = [RowOrdinals(number, here, places[here]) for number, (places, here) in enumerate(there)]
+        addends = Addends(scores, placed, len(rows))
+        self._scored = ScoredQuery(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
+        if not scores.is_simple:
+            return _added_up(scores, terms, ids, placed, addends.table)
+        values, covered = np.zeros(len(rows)), np.zeros(len(rows))
+        for number, here, places in placed:
+            values[here], covered[here] = scores.simply(number, places)
+        self._unread.add(addends)
+        return _signal(scores, terms, ids, values, covered, addends)
+
+    def marked(
+        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[int, str]:
+        """Return the mark of each row that has one of these and is visible."""
+        shelves = view.shelves(scopes)
+        lists = [scope.several(view.connection, DATES, marks) for scope in self._lists(view, shelves)]
+        if not any(postings.size for found in lists for postings in found):
+            return {}  # as in a store of one language
+        standing = view.catalogue.standing(shelves, rows)
+        by_row: dict[int, str] = {}
+        for places, found in zip(standing, lists, strict=True):
+            for mark, postings in zip(marks, found, strict=True):
+                held = np.isin(places, postings.places).nonzero()[0].tolist() if postings.size else ()
+                by_row |= dict.fromkeys((rows[place] for place in held), mark)
+        return by_row
+
+    def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by mark."""
+        lists = self._lists(view, view.shelves(scopes))
+        sizes = ([found.size for found in scope.several(view.connection, DATES, marks)] for scope in lists)
+        return dict(zip(marks, map(sum, zip(*sizes, strict=True)), strict=False))
+
+    def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of the visible memories."""
+        shelves = view.shelves(scopes)
+        library, lists = self._library(shelves), self._lists(view, shelves)
+        words = [*terms]
+        if len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words):
+            held = [scope.counts(view.connection, words).tolist() for scope in lists]
+        else:
+            held = [[found.size for found in scope.several(view.connection, WORDS, words)] for scope in lists]
+        frequency = {term: sum([counts[i] for counts in held]) for i, term in enumerate(words)}
+        return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
+
+    def _scores(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats) -> Scores:
+        """Return the scores of a query, cached: a search needs them twice, one without a word most of them.
+
+        An entity lookup scores the words alone before, and `why` needs both again.
+        """
+        question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
+        last = self._last
+        if last is None or last[0] != question:
+            found = self._before
+            if found is None or found[0] != question:
+                found = question, self._new_scores(view, shelves, terms, repeats, last)
+            self._before = last if found[1].library.count < LONG_FROM else None
+            last = self._last = found
+        return last[1]
+
+    def _new_scores(
+        self,
+        view: View,
+        shelves: Sequence[ScopeDocValues],
+        terms: Sequence[str],
+        repeats: Repeats,
+        last: tuple[tuple[object, ...], Scores] | None,
+    ) -> Scores:
+        moment = _moment(shelves)
+        library, lists = self._library(shelves), self._lists(view, shelves)
+        before = self._scored
+        if before is not None and before.covers(moment, terms, repeats):
+            known = before.by_term
+        else:
+            known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
+        found = tuple(asked(view.connection, library, lists, terms, self._kernel, self._fields, repeats, known))
+        return Scores(library, found, named_speaker(view.connection, library, lists, terms), kernel=self._kernel)
+
+    def _library(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
+        """Return the collection statistics of some scopes, computed once per change."""
+        moment = _moment(shelves)
+        scopes = tuple(shelf.scope for shelf in shelves)
+        with self._turn:
+            known = self._libraries.get(scopes)
+            if known is None or known[0] != moment:
+                self._scored = None  # no later query can reuse it
+                self._unread.settle()
+                if len(self._libraries) >= _SCOPES_KEPT:
+                    self._libraries.clear()
+                # An entry of an earlier generation would keep arrays alive that have no other owner.
+                current = dict(moment)
+                for others, (then, _) in [*self._libraries.items()]:
+                    if any(current.get(scope, changed) != changed for scope, changed in then):
+                        del self._libraries[others]
+                known = self._libraries[scopes] = (moment, CollectionStatistics(shelves))
+            return known[1]
+
+    def _lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
+        lists = [self._list(view, shelf) for shelf in shelves]
+        if len(self._known) > 1:
+            self._evict_scopes(len(shelves))
+        return lists
+
+    def _evict_scopes(self, used: int) -> None:
+        """Evict the lists of least recently used scopes; if that is not enough, clear those in use."""
+        with self._turn:
+            kept = sum(lists.nbytes for lists in self._known.values())
+            while len(self._known) > max(1, used) and (len(self._known) > _SCOPES_KEPT or kept > self._list_bytes):
+                kept -= self._known.popitem(last=False)[1].nbytes
+            if kept > self._list_bytes:
+                for lists in self._known.values():
+                    lists.clear()
+
+    def _list(self, view: View, shelf: ScopeDocValues) -> PostingLists:
+        with self._turn:
+            known = self._known.get(shelf.scope)
+            if known is None or known.stored.changed != shelf.changed:
+                stored = shelved(view.connection, shelf, known.stored if known else None)
+                known = self._known[shelf.scope] = PostingLists(
+                    shelf, stored, self._pages, self._kernel, self._list_bytes
+                )
+                if not stored.is_believed:
+                    self._pages.unbelieved.add(shelf.scope)
+            self._known.move_to_end(shelf.scope)
+            return known
+
+    def _damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
+        known = [self._known.get(shelf.scope) for shelf in shelves]
+        stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
+        living = {segment.segment for one in stored for segment in one.segments}
+        broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
+        broken += sum(not one.is_believed for one in stored)
+        if broken:
+            blocks = f"{counted(broken, 'block')} of the keyword index {which(broken, 'is', 'are')} damaged or missing"
+            return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and writing to this store mends it")]
+        if living and self._pages.has_strays:
+            return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` mends it")]
+        return []
+
+
+def _plan_merges(connection: Connection) -> None:
+    """Schedule the merges that a killed bulk writer has left."""
+    several = "SELECT scope FROM posting_segments WHERE state = ? GROUP BY scope HAVING count(*) > 1"
+    for (scope,) in rows_of(connection, several, (LIVE,)):
+        if _is_to_merge(connection, scope):
+            connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
+
+
+def _is_to_merge(connection: Connection, scope: str) -> bool:
+    """Return whether a scope has segments to merge, or inconsistent ones to rebuild."""
+    try:
+        return bool(segments.to_merge(live_segments(connection, scope), 1))
+    except ChecksumError:
+        return True
+
+
+def _text(placed: NumberedMemory) -> Text:
+    return Text(placed.number, placed.entry.tokens, placed.entry.letters, placed.entry.marks)
+
+
+def _moment(shelves: Sequence[ScopeDocValues]) -> tuple[tuple[str, int], ...]:
+    return tuple((shelf.scope, shelf.changed) for shelf in shelves)
+
+
+def _added_up(
+    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[RowOrdinals], table: Floats
+) -> Signal:
+    # Row by row from the first term to the last: the order in which the trail adds them up.
+    values = folded(table, len(ids))
+    return _signal(scores, terms, ids, values, _covered(scores, placed, table), table.T)
+
+
+def _covered(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:
+    covered = np.zeros(table.shape[1])
+    for number, here, places in placed:
+        covered[here] = scores.covered(number, places, table[:, here])
+    return covered
+
+
+def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: ScoredQuery) -> Signal:
+    """Return the signal of a query without some words: scores at once, coverage and terms lazily."""
+    rows = before.rows_of(scores)
+    values = folded(rows, len(ids))
+
+    def covered() -> list[float]:
+        table = np.array(rows).reshape(len(rows), len(ids))
+        return _shares(scores, terms, _covered(scores, before.placed, table))
+
+    terms_of = TermTable(lambda: scores.keys, ids, AddendRows(rows))
+    return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
+
+
+def _shares(scores: Scores, terms: Sequence[str], covered: Floats) -> list[float]:
+    """Return the coverage as a share of its upper bound."""
+    shares: list[float] = (covered / (scores.bound(terms) or 1.0)).tolist()
+    return shares
+
+
+def _signal(
+    scores: Scores,
+    terms: Sequence[str],
+    ids: Sequence[MemoryId],
+    values: Floats,
+    covered: Floats,
+    added: Addends | Floats,
+) -> Signal:
+    return Signal(
+        "keyword",
+        Column(ids, values.tolist(), values),
+        Column(ids, _shares(scores, terms, covered)),
+        TermTable(scores.keys, ids, added),
+    )
+
 
 # Factories; they take the size of the caches in bytes and the kernel to search with.
 INDEXES: dict[str, Callable[[int, Kernel], KeywordIndex]] = {

@@ -1,241 +1,401 @@
-"""Metadata of a store (files, notes, write keys, spaces), with lists and counts of its memories."""
+"""The table `meta` and what lies beside the memories: notes, files, embedding spaces, analyzer versions, history."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...protocols import Failure, FileRecord, SortingKey, StoreStatus, Waiting, Written
-from . import embedding_queue, history
-from .connection import LIBRARY, Connection, Row, leniently, rows_of
-from .disk import Ballast, free_bytes
-from .embedding_queue import as_json
-from .filters import Clause, clause_for
-from .notes import Notes, raise_generation, write_notes
-from .postings.loops import NUMPY
-from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
+import numpy as np
+
+from ...analysis.document import content_hash
+from ...analysis.normalize import text_key
+from ...errors import StoreChanged, StoreDamaged
+from ...protocols import UNKNOWN_READER, Failure, Waiting, Written
+from ...types.memory import Former
+from .database import Connection, portions, raise_generation, rows_of
+from .rows import AS_IT_SAYS, SELECT, text_embedded, to_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...types.columns import MemoryId
-    from ...types.memory import Memory, Order, Scope
-    from ...types.query import Where
-    from .database import Database
-    from .keyword import KeywordIndex
-    from .postings.loops import Kernel
+    from ...types.memory import Memory, Scope
+    from .doc_values import ScopeDocValues
 
-SEEN = "scope IN (SELECT value FROM json_each(?))"
-_HASHES_PER_STATEMENT = 500
+# -- notes and counts of rows ------------------------------------------------------------------------------------------
+
+RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows mean something else since
+_PREFIX = "note:"
+_LAST = "\U0010ffff"  # sorts behind every other character
+COUNTS = "rows of "  # prefix of the keys with counts of rows
+_COUNTED = {"history": "history", "write_keys": "write_keys", "meta": "meta WHERE key >= 'note:' AND key < 'note;'"}
 
 
-class Metadata:
-    """Metadata of a SQLite store: files, notes, write keys and embedding spaces."""
+@lru_cache(maxsize=16)  # called for every fact that is stored
+def note_key(name: str) -> str:
+    """Return the key of `meta` for a note."""
+    return _PREFIX + name
 
-    _database: Database
-    _notes: Notes
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
-        return self._database.reading()
+def drop_notes(connection: Connection, names: Iterable[str]) -> None:
+    """Delete notes, inside the current transaction."""
+    for name in names:
+        gone = connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
+        count_rows(connection, "meta", -gone.rowcount)
 
-    @property
-    def is_current(self) -> bool:
-        """Return whether the file that was opened is still the one under its name."""
-        return self._database.is_current
 
-    def with_text(self, text: str, scope: Scope) -> list[Memory]:
-        """Return the facts of one scope with the same text, ignoring case and white space."""
-        with self.reading():
-            return history.with_text(self._database.reader(), text, scope)
+class Notes:
+    """Notes by name, cached until the next write, as every search reads one."""
 
-    def written(self, scope: Scope, key: str) -> Written | None:
-        """Return the result of a write with a key, if there was one in the scope."""
-        with self.reading():
-            return history.written_with(self._database.reader(), scope, key)
+    def __init__(self) -> None:
+        self._read: tuple[int, dict[str, str | None]] = (-1, {})
 
-    def keys(self, scope: Scope) -> dict[str, Written]:
-        """Return the results of all writes with keys in the scope, by key, without damaged ones."""
-        rows = self._read("SELECT key, memory, content FROM write_keys WHERE scope = ?", (str(scope),))
-        sound = (row for row in rows if all(isinstance(value, str) for value in row))
-        return {key: Written(memory, content) for key, memory, content in sound}
+    def value(self, connection: Connection, generation: int, key: str) -> str | None:
+        """Return the value of a key in `meta`, a note or not."""
+        since, known = self._read
+        if since != generation:
+            known = {}
+            self._read = (generation, known)
+        if key not in known:
+            known[key] = _value(connection, key)
+        return known[key]
 
-    def spaces(self) -> dict[str, int]:
-        """Count the vectors of each embedding space."""
-        rows = self._read(
-            "SELECT space, count(*) FROM vectors WHERE typeof(space) = 'text' GROUP BY space ORDER BY space"
-        )
-        return {space: count for space, count in rows if isinstance(space, str)}
+    def stored(self, connection: Connection, name: str) -> str | None:
+        """Return the note under a name from the file, bypassing the cache."""
+        return _value(connection, _PREFIX + name)
 
-    def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
-        """Count the vectors of each embedding space that belong to memories of some scopes."""
-        hashes = f"SELECT embed_hash FROM memories WHERE {SEEN}"
-        rows = self._read(
-            f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
-            theirs,
-        )
-        return dict(sorted((space, count) for space, count in rows if isinstance(space, str)))
-
-    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
-        """Return those of these embedded texts that already have a vector in the space."""
-        found: set[str] = set()
-        for part in _portions(sorted(set(hashes))):
-            rows = self._read(f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({_marks(part)})", (space, *part))
-            found |= {row[0] for row in rows}
-        return found
-
-    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
-        """Return up to `limit` texts without a vector after a row, except those with a retry later than `due`."""
-        with self.reading():
-            return embedding_queue.waiting(self._database.reader(), space, limit, after, due)
-
-    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
-        """Return the embedding failures of a space, visible to some scopes; the provider's own comes first."""
-        with self.reading():
-            return embedding_queue.failures(self._database.reader(), space, scopes)
-
-    def dimensions(self, space: str) -> int | None:
-        """Return the number of dimensions of the space, if it ever held a vector."""
-        with self.reading():
-            generation = self._database.generation()
-            value = self._notes.value(self._database.reader(), generation, embedding_queue.dimensions_key(space))
-        return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
-
-    def drop_space(self, space: str) -> int:
-        """Delete all vectors of a space in short transactions, then its metadata; return their number."""
-        dropped, after = 0, 0
-        while True:
-            with self._database.writing() as connection:
-                count, after = embedding_queue.drop_some(connection, space, after)
-                if not count:
-                    embedding_queue.forget_space(connection, space)
-                    return dropped
-            dropped += count
-
-    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
-        """Return the files ingested into a scope, by path."""
-        rows = self._read("SELECT path, size, mtime_ns, content_hash FROM files WHERE scope = ?", (str(scope),))
-        return {row[0]: FileRecord(row[0], scope, row[1], row[2], row[3]) for row in rows}
-
-    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
-        """Return the chunks of one file: id and hash of the embedded text."""
-        rows = self._read(
-            "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
-        )
+    def all(self, connection: Connection, prefix: str) -> dict[str, str]:
+        """Return all notes whose names have a prefix."""
+        first = _PREFIX + prefix
+        rows = connection.execute(
+            "SELECT substr(key, ?), value FROM meta WHERE key BETWEEN ? AND ? ORDER BY key",
+            (len(_PREFIX) + 1, first, first + _LAST),
+        ).fetchall()
         return dict(rows)
 
-    def note(self, name: str) -> str | None:
-        """Return the note under a name, if there is one."""
-        with self.reading():
-            return self._notes.get(self._database.reader(), self._database.generation(), name)
 
-    def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return all notes whose names have a prefix, by name."""
-        with self.reading():
-            return self._notes.all(self._database.reader(), prefix)
-
-    def put_note(self, name: str, text: str) -> None:
-        """Replace the note under a name; return only when it is durable."""
-        with self._database.writing() as connection:
-            raise_generation(connection)
-            write_notes(connection, {name: text})
-
-    def swap_note(self, name: str, before: str | None, after: str) -> bool:
-        """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
-        with self._database.writing() as connection:
-            stands = self._notes.stored(connection, name) == before
-            if stands:
-                raise_generation(connection)
-                write_notes(connection, {name: after})
-            return stands
-
-    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self.reading():
-            return rows_of(self._database.reader(), query, tuple(parameters))
-
-    def _count(self, query: str, *parameters: object) -> int:
-        value = self._read(query, parameters)[0][0]
-        assert isinstance(value, int)
-        return value
+def _value(connection: Connection, key: str) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
 
 
-def _portions(values: list[str]) -> Iterable[list[str]]:
-    return (values[i : i + _HASHES_PER_STATEMENT] for i in range(0, len(values), _HASHES_PER_STATEMENT))
+def check_note(connection: Connection, noted: tuple[str, str] | None) -> None:
+    """Refuse a change on a version conflict: the note it is based on has changed."""
+    if noted is not None and _value(connection, note_key(noted[0])) != noted[1]:
+        raise StoreChanged(f"the note {noted[0]!r} has changed meanwhile", "read it again; nothing was stored")
 
 
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
+def count_rows(connection: Connection, table: str, change: int) -> None:
+    """Add to the stored count of rows of a table, by which losses of underived rows are detected."""
+    if change:
+        connection.execute(
+            "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + ? AS TEXT) WHERE key = ?", (change, COUNTS + table)
+        )
 
 
-_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
-_SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; a value that is no text was damaged
+def miscounted(connection: Connection) -> dict[str, int]:
+    """Return the number of missing rows of each counted table; tables without a count are left out."""
+    said = dict(connection.execute("SELECT key, value FROM meta WHERE key > ? AND key < ?", (COUNTS, COUNTS + _LAST)))
+    found: dict[str, int] = {}
+    for table, rows in _COUNTED.items():
+        known = said.get(COUNTS + table)
+        if isinstance(known, str) and known.isascii() and known.isdecimal():
+            [(there,)] = connection.execute(f"SELECT count(*) FROM {rows}")
+            found |= {table: int(known) - there} if int(known) > there else {}
+    return found
 
 
-class MemoryListing(Metadata):
-    """Lists and counts of memories, with the status of the store."""
+def recount(connection: Connection) -> None:
+    """Recount the rows, after missing ones were given up or could not be saved."""
+    for table, rows in _COUNTED.items():
+        connection.execute(
+            f"INSERT INTO meta VALUES (?, (SELECT CAST(count(*) AS TEXT) FROM {rows})) "
+            "ON CONFLICT DO UPDATE SET value = excluded.value",
+            (COUNTS + table,),
+        )
 
-    _kernel: Kernel
-    _ballast: Ballast
 
-    def _cache_bytes(self) -> dict[str, int]:
-        raise NotImplementedError
+def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
+    """Write notes by name, inside the current transaction."""
+    count_rows(connection, "meta", sum(_value(connection, _PREFIX + name) is None for name in notes))
+    for name, text in notes.items():
+        connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_PREFIX + name, text)
+        )
 
-    def _clause(self, where: Where) -> Clause:
-        raise NotImplementedError
 
-    def _index(self, connection: Connection) -> KeywordIndex:
-        raise NotImplementedError
+# -- embedding spaces ------------------------------------------------------------------------------------------------
 
-    def browse(
-        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
-    ) -> list[Memory]:
-        """Return memories by content key, or by date, importance or recalls, in descending order."""
-        with self.reading():
-            clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
-            if after is not None:
-                behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
-            rows = self._read(
-                f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
-                (*clause.parameters, *(after or ()), limit, offset),
+# Vectors deleted per transaction, so that writers do not wait long: a megabyte or two, overwritten with zeros.
+_DROPPED_AT_ONCE = 1_000
+
+
+def texts_without_vector(
+    connection: Connection, space: str, limit: int, after: int, due: float | None
+) -> list[Waiting]:
+    """Return texts without a vector in the order of their rows; failed ones only when their retry is due."""
+    found: list[Waiting] = []
+    while len(found) < limit and (some := _some_waiting(connection, space, limit - len(found), after, due)):
+        found += _as_embedded(connection, some)
+        after = some[-1].place
+    return found
+
+
+def _some_waiting(connection: Connection, space: str, limit: int, after: int, due: float | None) -> list[Waiting]:
+    """Return texts without a vector as they are stored, which may be a placeholder."""
+    later = "" if due is None else (
+        " AND NOT EXISTS (SELECT 1 FROM embedding_failures AS f"
+        " WHERE f.space = :space AND f.hash = m.embed_hash AND f.next_try > :due)"
+    )  # fmt: skip
+    rows = rows_of(
+        connection,
+        "SELECT m.embed_hash, m.embed_text, m.row FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
+        f"(SELECT 1 FROM vectors AS v WHERE v.space = :space AND v.hash = m.embed_hash){later} "
+        "ORDER BY m.row LIMIT :limit",
+        {"space": space, "after": after, "due": due, "limit": limit},
+    )
+    return [Waiting(*row) for row in rows]
+
+
+def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waiting]:
+    """Rebuild texts that are not stored, or damaged.
+
+    One that is not the text of its hash is left out: its vector would be taken for that of the right one.
+    """
+    made: dict[int, Any] = {}
+    for part, marks in portions([one.place for one in some if not _is_kept(one.text)]):
+        rows = rows_of(connection, f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part)
+        made |= {row[0]: text_embedded(AS_IT_SAYS, row[1:]) for row in rows}
+    whole = [one._replace(text=made.get(one.place, one.text)) for one in some]
+    return [one for one in whole if one.place not in made or content_hash(one.text) == one.hash]
+
+
+def _is_kept(text: object) -> bool:
+    return isinstance(text, str) and text != AS_IT_SAYS
+
+
+def embedding_failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+    """Return a space's failures with counts of visible memories; the provider's own (hash '') is first."""
+    rows = connection.execute(
+        "SELECT hash, attempts, error, failed, next_try, (SELECT count(*) FROM memories AS m WHERE "
+        "m.embed_hash = f.hash AND (?2 OR m.scope IN (SELECT value FROM json_each(?3)))) AS held "
+        "FROM embedding_failures AS f WHERE space = ?1 AND (?2 OR hash = '' OR held) ORDER BY hash",
+        (space, scopes is None, as_json(scopes or ())),
+    )
+    return [Failure(*row)._replace(memories=max(1, row[-1])) for row in rows]
+
+
+def as_json(scopes: Iterable[Scope]) -> str:
+    """Return scopes as one JSON parameter, so that the same statement serves any number of them."""
+    return json.dumps([str(scope) for scope in scopes])
+
+
+def put_failures(connection: Connection, space: str, found: Mapping[str, Failure | None]) -> None:
+    """Store failures, and delete those that are resolved."""
+    if not found:
+        return
+    connection.executemany(
+        "DELETE FROM embedding_failures WHERE space = ? AND hash = ?",
+        ((space, text_hash) for text_hash, failure in found.items() if failure is None),
+    )
+    connection.executemany(
+        "INSERT INTO embedding_failures VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "attempts = excluded.attempts, error = excluded.error, failed = excluded.failed, next_try = excluded.next_try",
+        ((space, text_hash, *failure[1:-1]) for text_hash, failure in found.items() if failure is not None),
+    )
+
+
+def drop_orphaned_failures(connection: Connection, hashes: Iterable[str]) -> None:
+    """Delete the failures of texts that no memory has any more."""
+    spaces = [space for (space,) in connection.execute("SELECT DISTINCT space FROM embedding_failures")]
+    connection.executemany(
+        "DELETE FROM embedding_failures WHERE space = ? AND hash = ? AND NOT EXISTS "
+        "(SELECT 1 FROM memories WHERE embed_hash = embedding_failures.hash)",
+        ((space, text_hash) for space in spaces for text_hash in set(hashes)),
+    )
+
+
+def drop_vectors(connection: Connection, space: str, after: int) -> tuple[int, int]:
+    """Delete some vectors of a space after an entry; return their count (0: none is left) and last entry."""
+    found = connection.execute(
+        "SELECT entry FROM vectors WHERE entry > ? AND space = ? ORDER BY entry LIMIT ?",
+        (after, space, _DROPPED_AT_ONCE),
+    ).fetchall()
+    connection.executemany("DELETE FROM vectors WHERE entry = ?", found)
+    return len(found), found[-1][0] if found else after
+
+
+def forget_space(connection: Connection, space: str) -> None:
+    """Delete the metadata of a space without vectors, and invalidate the caches of every reader."""
+    generation = raise_generation(connection)
+    connection.execute("DELETE FROM sign_blocks WHERE space = ?", (space,))
+    connection.execute("DELETE FROM embedding_failures WHERE space = ?", (space,))
+    connection.execute("DELETE FROM meta WHERE key = ?", (dimensions_key(space),))
+    # Cached vectors must not outlive the stored ones, should the space be filled again.
+    connection.execute("UPDATE scopes SET changed = ?, epoch = epoch + 1", (generation,))
+
+
+@lru_cache(maxsize=16)  # called for every fact that is stored
+def dimensions_key(space: str) -> str:
+    """Return the key of `meta` with the number of dimensions of a space."""
+    return f"dimensions of {space}"
+
+
+# -- analyzer versions of memories, as ranges of rows: rows only ever ascend -----------------------------------------
+
+# A memory that is stored again gets a new row, so a reindexed memory leaves its range, and an empty range is dropped.
+# Rows before the first range belong to stores that did not record the version.
+READERS = "readers"
+_NO_END = 2**63 - 1  # behind the last row there can be
+
+
+class Stretch(NamedTuple):
+    """A range of rows indexed by one analyzer version, given by its first row."""
+
+    first: int
+    reader: int
+
+
+Stretches = tuple[Stretch, ...]
+
+
+@lru_cache(maxsize=16)
+def stretches_in(text: str | None) -> Stretches:
+    """Parse the stored ranges; malformed JSON counts as an unknown analyzer version."""
+    try:
+        found = [Stretch(int(first), int(reader)) for first, reader in json.loads(text or "[]")]
+    except (ValueError, TypeError):
+        return (Stretch(0, UNKNOWN_READER),)
+    return tuple(found) if found and found[0].first == 0 else (Stretch(0, UNKNOWN_READER), *found)
+
+
+def count_readers(shelves: Sequence[ScopeDocValues], stretches: Stretches) -> dict[int, int]:
+    """Count the memories of some scopes by analyzer version."""
+    if len(stretches) == 1:
+        held = sum(shelf.count for shelf in shelves)
+        return {stretches[0].reader: held} if held else {}
+    firsts = [stretch.first for stretch in stretches]
+    found: dict[int, int] = {}
+    for shelf in shelves:
+        places = np.searchsorted(firsts, shelf.rows[shelf.alive], side="right") - 1
+        for stretch, count in zip(stretches, np.bincount(places, minlength=len(stretches)).tolist(), strict=True):
+            if count:
+                found[stretch.reader] = found.get(stretch.reader, 0) + count
+    return found
+
+
+def read_before(connection: Connection, reader: int) -> Iterator[Memory]:
+    """Yield the memories indexed by an older analyzer version; unreadable rows are skipped."""
+    known = _stretches(connection)
+    for stretch, end in _with_ends(known):
+        if stretch.reader >= reader:
+            continue
+        rows = connection.execute(
+            f"SELECT {SELECT} FROM memories AS m WHERE m.row >= ? AND m.row < ? ORDER BY m.row", (stretch.first, end)
+        )
+        for row in rows:
+            try:
+                yield to_memory(row)
+            except StoreDamaged:
+                continue
+
+
+class ReaderRanges:
+    """Analyzer versions of the rows that one transaction writes."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: Stretches | None = None
+        self._changed = False
+
+    def put(self, row: int, reader: int) -> None:
+        """Record the analyzer version of a row, which must follow all others."""
+        if self._known is None:
+            self._known = _stretches(self._connection)
+        if self._known[-1].reader != reader:
+            self._known = (*self._known, Stretch(row, reader))
+            self._changed = True
+
+    def close(self) -> None:
+        """Write the ranges to `meta`, without those that hold no row any more."""
+        if self._known is None or (len(self._known) == 1 and not self._changed):
+            return
+        living = self._living(self._known)
+        if self._changed or living != self._known:
+            self._connection.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+                (READERS, json.dumps(living)),
             )
-        return [as_far_as_legible(row) for row in rows]
 
-    def each(self, where: Where) -> Iterator[Memory]:
-        """Yield memories in the order of their content keys, without loading them all."""
-        clause = clause_for(where)
-        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self.reading(), leniently(self._database.reader()) as connection:
-            yield from map(as_far_as_legible, connection.execute(query, clause.parameters))
+    def _living(self, known: Stretches) -> Stretches:
+        """Return the ranges that hold a row, and the last one, which receives the rows to come."""
+        kept: list[Stretch] = []
+        for stretch, end in _with_ends(known):
+            place = (stretch.first, end)
+            held = self._connection.execute("SELECT 1 FROM memories WHERE row >= ? AND row < ? LIMIT 1", place)
+            is_over = end != _NO_END and held.fetchone() is None
+            if not is_over and (not kept or kept[-1].reader != stretch.reader):
+                kept.append(Stretch(stretch.first if kept else 0, stretch.reader))
+        return tuple(kept)
 
-    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
-        """Count the content of the store, or of some scopes."""
-        with self.reading():
-            count = self._count
-            part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
-            held = Counter[str]()
-            for scope, number in self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs):
-                held[scope if isinstance(scope, str) else "?"] += number
-            spaces = self.spaces() if scopes is None else self._spaces_of(theirs)
-            return StoreStatus(
-                location=str(self._database.path),
-                schema=count("PRAGMA user_version"),
-                keyword_index=self._index(self._database.reader()).name,
-                memories=sum(held.values()),
-                files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
-                scopes=dict(sorted(held.items())),
-                spaces=dict(sorted(spaces.items())),
-                without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
-                if space
-                else 0,
-                bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
-                free_bytes=free_bytes(self._database.file) if scopes is None else None,
-                ballast_bytes=self._ballast.size if scopes is None else None,
-                engine=f"{LIBRARY}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
-                caches=self._cache_bytes() if scopes is None else {},
-            )
 
-    def _count(self, query: str, *parameters: object) -> int:
-        value = self._read(query, parameters)[0][0]
-        assert isinstance(value, int)
-        return value
+def _stretches(connection: Connection) -> Stretches:
+    stored = connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
+    return stretches_in(stored[0] if stored else None)
+
+
+def _with_ends(known: Stretches) -> Iterator[tuple[Stretch, int]]:
+    ends = (*(stretch.first for stretch in known[1:]), _NO_END)
+    return zip(known, ends, strict=True)
+
+
+# -- memories by what was written before -----------------------------------------------------------------------------
+
+MISREAD = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # raised by damaged bytes
+BY_ID = f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?"
+
+
+def by_id(connection: Connection, identity: MemoryId) -> Memory | None:
+    """Return a memory, if it exists."""
+    row = connection.execute(BY_ID, (identity,)).fetchone()
+    return to_memory(row) if row is not None else None
+
+
+def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, list[Former]]:
+    """Return the former versions of memories, the latest change last."""
+    found: dict[MemoryId, list[Former]] = {}
+    for part, marks in portions(ids):
+        for identity, changed, was in connection.execute(
+            f"SELECT memory, changed, was FROM history WHERE memory IN ({marks}) ORDER BY entry", part
+        ):
+            # Damaged parts are empty, so that the rest can be shown.
+            at = float(changed) if isinstance(changed, float | int) else None
+            found.setdefault(identity, []).append(Former(identity, at, was_in(was) or {}))
+    return found
+
+
+def was_in(stored: object) -> dict[str, object] | None:
+    """Decode the former fields of a memory; None if they are damaged or empty, as every change has some."""
+    try:
+        read = json.loads(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return None
+    return read if read and isinstance(read, dict) else None
+
+
+def written_with(connection: Connection, scope: Scope, key: str) -> Written | None:
+    """Return the result of a write with a key, if there was one."""
+    row = connection.execute(
+        "SELECT memory, content FROM write_keys WHERE scope = ? AND key = ?", (str(scope), key)
+    ).fetchone()
+    return Written(*row) if row else None
+
+
+def with_text(connection: Connection, text: str, scope: Scope) -> list[Memory]:
+    """Return the facts of a scope with the same text key."""
+    rows = connection.execute(
+        f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.text_key = ? AND m.text_key <> '' ORDER BY m.row",
+        (str(scope), text_key(text)),
+    )
+    return [to_memory(row) for row in rows.fetchall()]

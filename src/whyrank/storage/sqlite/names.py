@@ -25,7 +25,7 @@ from ...formatting import counted, which
 from ...protocols import UNREADABLE, Name
 from ...types.memory import Notice
 from ..bm25 import Scored
-from .connection import Connection, Row, portions, rows_of
+from .database import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
 
@@ -124,14 +124,6 @@ class NameIndex:
         words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
-    def follow(self, restored: str | None) -> None:
-        """Clear the caches after a restore: rows belong to other memories since."""
-        if restored != self._restored:
-            with self._turn:
-                self._known.clear()
-                self._whole.clear()
-                self._restored = restored
-
     def has_orphans(self, connection: Connection) -> bool:
         """Return whether some names or words belong to no memory, left behind by damage."""
         return any(connection.execute(f"SELECT 1 {orphans} LIMIT 1").fetchone() for orphans in _ORPHANS)
@@ -145,11 +137,19 @@ class NameIndex:
                 [(count, scope) for scope, count in gone.items()],
             )
 
-    def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
+    def select(
+        self, connection: Connection, probe: NameProbe, where: Where, restored: str | None, only: set[int] | None = None
+    ) -> Proposed:
         """Return the memories, or those of some rows, whose names are related to the query.
 
-        The score only orders the proposals. Damaged names are skipped.
+        The score only orders the proposals. Damaged names are skipped. After a restore, of which the generation is
+        given, rows belong to other memories.
         """
+        if restored != self._restored:
+            with self._turn:
+                self._known.clear()
+                self._whole.clear()
+                self._restored = restored
         found: set[int] = set()
         is_whole = True
         for scope in sorted(map(str, where.scopes)):
@@ -184,10 +184,19 @@ class NameIndex:
         return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
+        """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""
         keys = [probe.key, *windows_by_key(probe.windows)]
         if probe.typos:
             keys += sorted(self._misspelt(connection, scope, probe.key))
-        rows = _called(connection, scope, keys, words_key(probe.words))
+        rows: set[int] = set()
+        words = words_key(probe.words)
+        for part, marks in portions(keys):  # no name has an empty key, and a repeated key is found once
+            found = connection.execute(
+                f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
+                "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
+                (scope, *part, scope, words),
+            )
+            rows.update(chain.from_iterable(found))
         if 0 < len(probe.words) <= PARTIAL_WORDS:
             rows |= _with_all_prefixes(connection, scope, probe.words)
         return rows
@@ -262,22 +271,6 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
         return np.zeros(0, np.uint64)
     letters: NDArray[np.uint64] = np.bitwise_or.reduceat(np.uint64(1) << (points % 64).astype(np.uint64), starts)
     return letters
-
-
-def _called(connection: Connection, scope: str, keys: Sequence[str], words: str) -> set[int]:
-    """Return the memories that have a name with one of these keys, or of these words in any order.
-
-    No name has an empty key, and a repeated key is found once.
-    """
-    rows: set[int] = set()
-    for part, marks in portions(keys):
-        found = connection.execute(
-            f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
-            "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
-            (scope, *part, scope, words),
-        )
-        rows.update(chain.from_iterable(found))
-    return rows
 
 
 def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...]) -> set[int]:

@@ -19,10 +19,8 @@ from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Arrival, Entry, Vector
 from ...types.memory import NEVER, Memory, Notice, Scope
-from .connection import Connection, IntegrityError
-from .embedding_queue import as_json, dimensions_key
-from .history import MISREAD, by_id
-from .notes import note_key
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError
+from .metadata import MISREAD, as_json, by_id, dimensions_key, note_key
 from .rows import COLUMNS, columns_of, to_memory, typed
 
 if TYPE_CHECKING:
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
 
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
-_ASIDE, _PAST_ASIDE = "unindexed ", "unindexed!"  # the same for those that could not be indexed
-SET_ASIDE = f"SELECT substr(key, {len(_ASIDE) + 1}) FROM meta WHERE key > '{_ASIDE}' AND key < '{_PAST_ASIDE}'"
-MARKS = (_MARK, _ASIDE)  # prefixes of the keys of both
+MARKS = (_MARK, ASIDE_PREFIX)  # prefixes of the keys of both
 IS_MARKED = f"EXISTS (SELECT 1 FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}')"
 IS_SET_ASIDE = f"EXISTS ({SET_ASIDE})"
 UNFIT = (*MISREAD, LookupError, ArithmeticError, IntegrityError)  # raised by indexing a damaged row
@@ -108,18 +104,12 @@ def waiting_changes(connection: Connection) -> list[ChangedTexts]:
 
 def set_change_aside(connection: Connection, identity: MemoryId) -> None:
     """Mark a memory as set aside instead of pending, so that it does not block the others; it is reported."""
-    connection.execute("UPDATE OR REPLACE meta SET key = ? WHERE key = ?", (_ASIDE + identity, _MARK + identity))
+    connection.execute("UPDATE OR REPLACE meta SET key = ? WHERE key = ?", (ASIDE_PREFIX + identity, _MARK + identity))
 
 
 def clear_changes(connection: Connection) -> None:
     """Delete all marks, in the transaction that has indexed their memories."""
     connection.execute("DELETE FROM meta WHERE key > ? AND key < ?", (_MARK, _PAST_MARKS))
-
-
-def forget_changes(connection: Connection, ids: Collection[MemoryId]) -> None:
-    """Delete the set-aside marks of memories that are rewritten or deleted."""
-    if connection.execute(f"SELECT {IS_SET_ASIDE}").fetchone()[0]:
-        connection.executemany("DELETE FROM meta WHERE key = ?", ((_ASIDE + identity,) for identity in ids))
 
 
 _FLOATS = np.dtype("<f4")
@@ -222,16 +212,6 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
 def clear_facts(connection: Connection) -> None:
     """Delete the pending facts, in the transaction that has indexed them."""
     connection.execute("DELETE FROM arrivals WHERE entry >= 0")
-
-
-def drop_facts(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
-    """Delete the set-aside rows of facts that are rewritten or deleted."""
-    if not connection.execute("SELECT EXISTS (SELECT 1 FROM arrivals)").fetchone()[0]:
-        return
-    for identity in ids:
-        connection.execute("DELETE FROM arrivals WHERE id = ?", (identity,))
-    for scope in scopes:
-        connection.execute("DELETE FROM arrivals WHERE scope = ?", (str(scope),))
 
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:

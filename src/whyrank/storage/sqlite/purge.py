@@ -18,8 +18,8 @@ from glob import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import StoreError
-from .connection import BUSY_MILLISECONDS, Connection
 from .copies import left_behind
+from .database import BUSY_MILLISECONDS, Connection
 
 if TYPE_CHECKING:
     from pathlib import Path

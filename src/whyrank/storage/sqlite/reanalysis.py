@@ -19,21 +19,28 @@ from ...analysis.document import READER_VERSION, entry_for
 from ...analysis.language import LANGUAGES
 from ...errors import StoreDamaged
 from ...formatting import counted
-from .analyzer_versions import KEY as READERS
-from .analyzer_versions import stretches_in
 from .check import Compared, Finding, Tick
-from .checksums import ChecksumError
-from .connection import Connection, Row, leniently, translated
-from .database import Database
+from .database import SET_ASIDE, ChecksumError, Connection, Database, Row, leniently, translated
 from .doc_values import BLOCK, RECORD, decoded, record_of
 from .indexes import answering, uncached_index
-from .pending import MARKED, SET_ASIDE
+from .metadata import READERS, stretches_in
+from .pending import MARKED
 from .postings import terms
-from .postings.format import INDEXED, Inverted, Segment, filed, live_segments, merged, only, postings_of, read
-from .postings.segments import inverted, stored_texts
+from .postings.format import (
+    INDEXED,
+    Inverted,
+    Segment,
+    filed,
+    live_segments,
+    merged,
+    only,
+    postings_of,
+    read,
+    stored_texts,
+)
+from .postings.segments import inverted
 from .rows import SELECT, to_memory
-from .vectors.cache import read_range, signs_in
-from .vectors.index import UNIT_TOLERANCE
+from .vectors.table import UNIT_TOLERANCE, read_range, signs_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 
     from ...protocols import Entry
     from ...types.memory import Memory
-    from .keyword import KeywordIndex
+    from .top_k import KeywordIndex
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500

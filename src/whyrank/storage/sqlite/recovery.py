@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.document import content_hash
 from ...errors import StoreDamaged
-from .connection import Connection, Cursor, Row, SqlError, connect, run_script
-from .doc_values import code, recorded
+from .database import Connection, Cursor, Row, SqlError, connect, run_script
+from .doc_values import recorded
 from .postings.segments import TABLES
-from .rows import AS_IT_SAYS, COLUMNS, HASH_LETTERS, row_checksum, text_embedded, to_memory, without_damage
+from .rows import AS_IT_SAYS, COLUMNS, HASH_LETTERS, code, row_checksum, text_embedded, to_memory, without_damage
 from .schema import MIGRATIONS
 
 if TYPE_CHECKING:

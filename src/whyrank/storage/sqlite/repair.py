@@ -30,15 +30,12 @@ from .check import (
     check_store,
     misstated_sizes,
 )
-from .checksums import is_vector
-from .connection import Connection, lenient, leniently
 from .copies import back_up, free_name, sweep
-from .database import Database
+from .database import Connection, Database, is_generation, lenient, leniently, raise_generation
 from .doc_values import ASIDE, RecordWriter
-from .embedding_queue import dimensions_key
 from .indexes import DEFAULT, INDEXES, index_in, prepare_index, uncached_index
+from .metadata import dimensions_key, recount
 from .names import NameIndex
-from .notes import is_generation, raise_generation, recount
 from .pending import HASHES_GIVEN, MARKS, Arrived
 from .postings import segments
 from .reanalysis import compare
@@ -55,8 +52,7 @@ from .recovery import (
 )
 from .rows import COLUMNS
 from .schema import MIGRATIONS, prepare, restate, version_of
-from .vectors.cache import vector_bytes
-from .vectors.index import VectorIndex
+from .vectors.table import is_vector, vector_bytes, write_all_signs
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -149,7 +145,7 @@ def _repair_in_place(database: Database) -> None:
                 which = "CAST(scope AS BLOB) IS CAST(? AS BLOB) AND first IS ?"
                 connection.execute(f"DELETE FROM records WHERE {which}", (scope, first))
         ledger.close()
-        _repair_vectors(connection, Writer(connection, index, NameIndex(), VectorIndex()))
+        _repair_vectors(connection, Writer(connection, index, NameIndex()))
 
 
 def _repair_segments(connection: Connection) -> None:
@@ -167,7 +163,7 @@ def _repair_vectors(connection: Connection, writing: Writer) -> None:
     for space, hashes in broken_vectors(connection).items():
         writing.drop_vectors(space, hashes)
     if broken_signs(connection):
-        VectorIndex().make_signs_anew(connection)
+        write_all_signs(connection)
     connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED} AND o.hash NOT IN ({HASHES_GIVEN})")
     connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
 
@@ -217,7 +213,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
     with fresh.writing() as connection:
         _copy_tables(damaged, connection, notes)
-    keyword, names, vectors = uncached_index(index), NameIndex(), VectorIndex()
+    keyword, names = uncached_index(index), NameIndex()
     aside: list[CheckedRow] = []
     seen: set[int] = set()
     language = notes.get("language", _LANGUAGE)
@@ -225,13 +221,13 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     while part := list(islice(memories, _ROWS_AT_ONCE)):
         with fresh.writing() as connection:
             arrived = [Arrived(entry_for(memory, language), "", None) for memory in part]
-            Writer(connection, keyword, names, vectors).take_in(arrived)
+            Writer(connection, keyword, names).take_in(arrived)
     aside += missing_memories(damaged, seen)
     with fresh.writing() as connection:
         _set_aside(connection, aside)
         connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED}")
         connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
-        vectors.make_signs_anew(connection)
+        write_all_signs(connection)
         _raise_counters(connection, damaged)
         recount(connection)
         for (scope,) in connection.execute("SELECT scope FROM scopes").fetchall():

@@ -1,23 +1,27 @@
-"""Conversion of memories to rows and back."""
+"""Memories as rows: conversion, damage, and a cache of recent rows for one generation of the file."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 import zlib
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...analysis.caches import text_cache
+from ...analysis.caches import STRING_BYTES, ByteBoundedCache, text_cache
 from ...analysis.document import content_hash, embedded_text
 from ...analysis.normalize import text_key
 from ...errors import StoreDamaged
+from ...types.columns import MemoryId
 from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from ...types.results import ContentKey
-from .connection import Connection, Row, rows_of
+from .database import Connection, Row, portions, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from ...protocols import Entry
 
@@ -46,6 +50,8 @@ _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
 )
 _TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
 STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
+_STORED = ", ".join(f"m.{column}" for column in STORED)
+_ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
 _CHECKED_AT_ONCE = 64
 _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
 _checked = itemgetter(*map(COLUMNS.index, _CHECKED))
@@ -78,6 +84,12 @@ def legible_key(key: Sequence[Any]) -> ContentKey:
     legible_values: list[Any] = ["" if isinstance(value, bytes) else value for value in key]
     path, line, text_hash, identity = legible_values
     return path, line, text_hash, identity
+
+
+@lru_cache(maxsize=64)  # the chunks of a file and the turns of a session have one
+def code(text: str) -> int:
+    """Return a 64-bit hash of a text, the same in every store."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).digest(), "little")
 
 
 def columns_of(memory: Memory) -> Row:
@@ -139,11 +151,17 @@ def text_embedded(kept: Any, row: Row) -> Any:
 
 
 class FetchedRow:
-    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row."""
+    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row.
 
-    def __init__(self, row: Row, is_mended: bool = False) -> None:
-        self._row = row
-        self.is_mended = is_mended  # some of it could not be read and is blank
+    Damage is detected at once. Unreadable values are blank, so that a search has results, and are reported.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self.stored = row
+        self._row = without_damage(row)
+        self.is_mended = self._row is not row  # some of it could not be read and is blank
+        # Texts count twice, for the row and for the memory made from it.
+        self.nbytes = _ROW_BYTES + 2 * sum(len(value) for value in row if isinstance(value, str | bytes))
 
     @cached_property
     def memory(self) -> Memory:
@@ -165,19 +183,6 @@ class FetchedRow:
         if len(kept) != HASH_LETTERS or content_hash(self._row[_TEXT]) == kept:
             return False
         return bool(content_hash(embedded_text(self.memory)) != embedded)
-
-
-def fetched(rows: Sequence[Row]) -> list[FetchedRow]:
-    """Return lazily made memories for rows of SELECT; damage is detected at once.
-
-    Unreadable values are blank, so that a search has results, and are reported.
-    """
-    return [*map(_fetched, rows)]
-
-
-def _fetched(row: Row) -> FetchedRow:
-    whole = without_damage(row)
-    return FetchedRow(whole, is_mended=whole is not row)
 
 
 def to_memory(row: Row) -> Memory:
@@ -284,3 +289,126 @@ def _texts(stored: str) -> tuple[str, ...]:
     if not isinstance(read, list) or not all(isinstance(text, str) for text in read):
         raise ValueError("a list of texts holds something else")
     return tuple(read)
+
+
+# -- the cache -------------------------------------------------------------------------------------------------------
+
+_PLACES_KEPT = 600  # those of the last few searches; more are slower to free, once cold, than to read again
+_RUNS_KEPT = 4  # always kept, whatever their size: a search needs their places when all its runs are done
+MEMORY_BYTES = 32 * 1024 * 1024  # of recently read rows, and their content keys
+_KEY_SHARE = 3 / 8  # of these bytes, for content keys
+
+Place = tuple[int, str, int]  # row, scope, a number for the source
+
+
+class Places(NamedTuple):
+    """Locations of memories: their rows, scopes, and the codes of their sources."""
+
+    ids: Sequence[MemoryId]
+    rows: Sequence[int]
+    scopes: Sequence[str]
+    origins: Sequence[int]
+
+
+class RowCache:
+    """Places by id and lazily made memories by row, for one generation of the file."""
+
+    def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
+        self._generation = -1
+        self._places: dict[MemoryId, Place] = {}
+        self._older: dict[MemoryId, Place] = {}  # the places before those, dropped with the next exchange
+        self._runs = 0  # that `_places` were learnt from
+        key_bytes = int(max_bytes * _KEY_SHARE)
+        self._memories: ByteBoundedCache[int, FetchedRow] = ByteBoundedCache(
+            max_bytes - key_bytes, lambda _, row: row.nbytes
+        )
+        self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
+            key_bytes, lambda _, key: len(key) * STRING_BYTES
+        )
+        self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate memory of the rows and keys, in bytes."""
+        return self._memories.nbytes + self._keys.nbytes
+
+    def _prepare(self, generation: int) -> None:
+        """Clear everything when the file has changed; drop the older half of the places when there are many."""
+        if generation != self._generation:
+            self._places, self._older, self._runs = {}, {}, 0
+            self._memories.clear()
+            self._keys.clear()
+            self._generation = generation
+        elif self._runs >= _RUNS_KEPT and len(self._places) > _PLACES_KEPT:
+            self._places, self._older, self._runs = {}, self._places, 0
+
+    def learn(self, generation: int, places: Places) -> None:
+        """Store the places of the memories that a run has found, if it knows their scopes."""
+        if not all(places.scopes):
+            return
+        with self._turn:
+            self._prepare(generation)
+            ids, *columns = places
+            self._places.update(zip(ids, zip(*columns, strict=True), strict=True))
+            self._runs += 1
+
+    def places(
+        self, connection: Connection, generation: int, ids: Sequence[MemoryId], visible: AbstractSet[str] | None = None
+    ) -> Places:
+        """Return the places of those ids that exist, in these scopes if some are given."""
+        with self._turn:
+            self._prepare(generation)
+            found = [self._places.get(identity) or self._older.get(identity) for identity in ids]
+            missing = [identity for identity, place in zip(ids, found, strict=True) if place is None]
+            for part, marks in portions(missing):
+                query = f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})"
+                for identity, row, scope, grouping in rows_of(connection, query, part):
+                    self._places[identity] = row, scope, code(grouping if isinstance(grouping, str) else "")
+            if missing:
+                self._runs += 1
+                found = [place or self._places.get(identity) for identity, place in zip(ids, found, strict=True)]
+        kept = [
+            (identity, *place)
+            for identity, place in zip(ids, found, strict=True)
+            if place is not None and (visible is None or place[1] in visible)
+        ]
+        return Places(*zip(*kept, strict=True)) if kept else Places((), (), (), ())
+
+    def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, FetchedRow]:
+        """Return the memories of rows that exist, as far as they can be read."""
+        with self._turn:
+            self._prepare(generation)
+            known = dict(zip(rows, self._memories.get_many(rows), strict=True))
+            read: dict[int, FetchedRow] = {}
+            for part, marks in portions([row for row, held in known.items() if held is None]):
+                wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
+                read.update((row[-1], FetchedRow(row)) for row in rows_of(connection, wanted, part))
+            self._memories.update(read)
+            known.update(read)
+            return {row: held for row, held in known.items() if held is not None}
+
+    def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
+        """Return the memories of rows that exist; raise StoreDamaged for an unreadable one."""
+        found = self.fetched(connection, generation, rows).items()
+        return {row: to_memory(held.stored) if held.is_mended else held.memory for row, held in found}
+
+    def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
+        """Return the content keys of rows that exist."""
+        with self._turn:
+            self._prepare(generation)
+            known = dict(zip(rows, self._keys.get_many(rows), strict=True))
+            missing = [row for row, key in known.items() if key is None]
+            if missing:
+                read = content_keys(connection, missing)
+                self._keys.update(read)
+                known.update(read)
+            return {row: key for row, key in known.items() if key is not None}
+
+
+def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:
+    """Return the content keys of rows that exist."""
+    keys: dict[int, ContentKey] = {}
+    for part, marks in portions(rows):
+        statement = f"SELECT m.row, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks})"
+        keys.update((row, legible_key(key)) for row, *key in rows_of(connection, statement, part))
+    return keys

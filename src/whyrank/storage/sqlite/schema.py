@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...analysis.normalize import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from ...formatting import on_one_line
-from .connection import SAVE, Connection, SqlError, connect, forgive, lenient, run_script, translated, untouched_address
 from .copies import back_up, free_name, sweep
-from .database import Database
+from .database import (
+    SAVE,
+    Connection,
+    Database,
+    SqlError,
+    connect,
+    forgive,
+    lenient,
+    run_script,
+    translated,
+    untouched_address,
+)
 from .postings.format import Segment, write_directory
 
 if TYPE_CHECKING:

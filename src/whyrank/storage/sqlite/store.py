@@ -16,31 +16,40 @@ from typing import TYPE_CHECKING, TypeVar
 from ...analysis.caches import shared_bytes
 from ...analysis.language import marks_but_of
 from ...errors import StoreError, StoreFull
-from ...protocols import Fetched
+from ...protocols import Failure, Fetched, FileRecord, SortingKey, StoreStatus, Waiting, Written
 from ...types.columns import Listed, MemoryId, with_gaps
 from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
 from ...types.results import Candidates
 from ..bm25 import best, spread
 from ..query_resolution import resolve
 from ..retrieval import retrieve
-from . import analyzer_versions, pending
+from . import metadata, pending
 from . import purge as purge_module
-from .connection import Connection, tighten, translated
-from .database import Database
-from .disk import BALLAST_MEGABYTES, Ballast
+from .database import (
+    LIBRARY,
+    Connection,
+    Database,
+    Row,
+    leniently,
+    portions,
+    raise_generation,
+    rows_of,
+    tighten,
+    translated,
+)
+from .disk import BALLAST_MEGABYTES, Ballast, free_bytes
 from .doc_values import DocValues, lost_notice
 from .filters import Clause, Masks, clause_for
-from .history import history_of, take_keys
+from .history import take_keys
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .keyword import KeywordIndex, KeywordRun, View
-from .metadata import MemoryListing
+from .metadata import RESTORED, Notes
 from .names import NameIndex
-from .notes import RESTORED, Notes
-from .postings.kernel import KERNEL
-from .postings.loops import Kernel
-from .row_cache import Places, RowCache
+from .postings.kernel import KERNEL, NUMPY, Kernel
+from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, Places, RowCache, as_far_as_legible
 from .schema import prepare
+from .top_k import KeywordIndex, KeywordRun, View
 from .vectors.index import VectorIndex
+from .vectors.table import damaged_vectors, stale_signs, write_signs
 from .writer import Writer, read_anew
 
 if TYPE_CHECKING:
@@ -48,10 +57,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
-    from ...types.memory import Former, Memory, Notice, Scope
+    from ...types.memory import Former, Memory, Notice, Order, Scope
     from ...types.query import Analysis, Plan
     from ...types.trail import NameProbe
 
+_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
+_SEEN = "scope IN (SELECT value FROM json_each(?))"
+_SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; a value that is no text was damaged
 _T = TypeVar("_T")
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
@@ -65,7 +77,7 @@ _STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of th
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
 
 
-class SqliteStore(MemoryListing):
+class SqliteStore:
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
     def __init__(
@@ -183,7 +195,7 @@ class SqliteStore(MemoryListing):
 
     def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
-        return Writer(connection, self._index(connection), self._names, self._vectors).mend(broken)
+        return Writer(connection, self._index(connection), self._names).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, durable on return; return False, without storing it, if it is known."""
@@ -275,20 +287,29 @@ class SqliteStore(MemoryListing):
         with self.reading():
             return retrieve(self, request)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+        return self._database.reading()
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the file that was opened is still the one under its name."""
+        return self._database.is_current
+
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
-            memories = self._recent.memories(*view[:2], inside.rows)
-            pairs = zip(inside.ids, inside.rows, strict=True)
+            places = self._recent.places(*view[:2], list(ids), visible)
+            memories = self._recent.memories(*view[:2], places.rows)
+            pairs = zip(places.ids, places.rows, strict=True)
             return {identity: memories[row] for identity, row in pairs if row in memories}
 
     def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
         """Return those of these memories that are visible, as far as they can be read."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids)).inside(visible)
+            places = self._recent.places(*view[:2], list(ids), visible)
             found = self._recent.fetched(*view[:2], places.rows)
             read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
             return Fetched(
@@ -301,7 +322,7 @@ class SqliteStore(MemoryListing):
         """Return those of these memories that are visible as candidates; a memory is read when asked for."""
         visible = {str(scope): scope for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids)).inside(visible.keys())
+            places = self._recent.places(*view[:2], list(ids), visible.keys())
             keys = self._recent.content_keys(*view[:2], places.rows)
 
         def read(identity: MemoryId) -> Memory | None:
@@ -312,14 +333,10 @@ class SqliteStore(MemoryListing):
 
         return Candidates.unread(ids, [visible[owner] for owner in owners], origins, content_keys, read)
 
-    def _restored(self, view: View) -> str | None:
-        """Return the generation of the last restore: earlier row numbers belong to other memories."""
-        return self._notes.value(view.connection, view.generation, RESTORED)
-
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the former versions of those of these memories that have some and are visible."""
         with self.reading():
-            return history_of(self._database.reader(), list(self.held(ids, scopes)))
+            return metadata.history_of(self._database.reader(), list(self.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
@@ -354,15 +371,15 @@ class SqliteStore(MemoryListing):
         with self.view() as view:
             asked, last = (view.generation, scopes), self._read_by
             if last is None or last[0] != asked:
-                text = self._notes.value(view.connection, view.generation, analyzer_versions.KEY)
-                counts = analyzer_versions.counts(view.shelves(scopes), analyzer_versions.stretches_in(text))
+                text = self._notes.value(view.connection, view.generation, metadata.READERS)
+                counts = metadata.count_readers(view.shelves(scopes), metadata.stretches_in(text))
                 last = self._read_by = (asked, counts)
             return last[1]
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
         with self.reading():
-            return list(islice(analyzer_versions.read_before(self._database.reader(), reader), limit))
+            return list(islice(metadata.read_before(self._database.reader(), reader), limit))
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that pass every filter."""
@@ -391,15 +408,15 @@ class SqliteStore(MemoryListing):
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Return notices on memories that a run could not read."""
-        lost = pending.left_out(view.connection, where.scopes) if self._database.has_lost else ()
+        lost = pending.left_out(view.connection, where.scopes) if self._database.snapshot.has_lost else ()
         gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
         return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
         with self.view() as view:
-            self._names.follow(self._restored(view))
-            found, damage = self._names.select(view.connection, probe, where, view.rows_matching(where))
+            restored = self._notes.value(view.connection, view.generation, RESTORED)
+            found, damage = self._names.select(view.connection, probe, where, restored, view.rows_matching(where))
             return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(view, where)))
 
     def score(
@@ -462,29 +479,21 @@ class SqliteStore(MemoryListing):
         with self.view() as view:
             return view.keyword.statistics(view, terms, scopes)
 
-    def view(self) -> AbstractContextManager[View]:
-        """Hold a snapshot of the file, with the caches that belong to it."""
-        connection = self._database.reader()
-        return self._held_view(connection) if connection.in_transaction else self._viewing(connection)
-
     @contextmanager
-    def _viewing(self, connection: Connection) -> Iterator[View]:
-        with self.reading(), self._held_view(connection) as view:
+    def view(self) -> Iterator[View]:
+        """Hold a snapshot of the file, with the caches that belong to it."""
+        with self._database.reading():
+            connection, generation, _ = self._database.snapshot
+            view: View | None = getattr(self._local, "view", None)
+            if view is None or view[:2] != (connection, generation):
+                index = self._index(connection)
+                view = self._local.view = View(connection, generation, index, self._catalogue, self._masks)
             yield view
-
-    def _held_view(self, connection: Connection) -> nullcontext[View]:
-        """Return the view of the current snapshot, cached: a search needs it a dozen times."""
-        generation = self._database.generation()
-        held: nullcontext[View] | None = getattr(self._local, "view", None)
-        if held is None or held.enter_result[:2] != (connection, generation):
-            index = self._index(connection)
-            held = self._local.view = nullcontext(View(connection, generation, index, self._catalogue, self._masks))
-        return held
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
         with self.reading():
-            damaged = self._vectors.damaged(self._database.reader(), space)
+            damaged = damaged_vectors(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
                 self._writing(connection).drop_vectors(space, damaged)
@@ -508,8 +517,8 @@ class SqliteStore(MemoryListing):
         """Remove the remains of a scope's deleted memories from derived data; return whether more may be left."""
         if self._index(connection).scrub(connection, scope):
             return True
-        for space, firsts in self._vectors.stale_signs(connection, scope).items():
-            self._vectors.close(connection, space, {scope: firsts})
+        for space, firsts in stale_signs(connection, scope).items():
+            write_signs(connection, space, {scope: firsts})
         if self._names.has_orphans(connection):
             self._names.scrub(connection)
         return False
@@ -518,6 +527,164 @@ class SqliteStore(MemoryListing):
         """Release the store."""
         self._database.close()
 
+    # -- lists and counts of memories ------------------------------------------------------------------------
+
+    def browse(
+        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
+    ) -> list[Memory]:
+        """Return memories by content key, or by date, importance or recalls, in descending order."""
+        with self.reading():
+            clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
+            if after is not None:
+                behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
+            rows = self._read(
+                f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
+                (*clause.parameters, *(after or ()), limit, offset),
+            )
+        return [as_far_as_legible(row) for row in rows]
+
+    def each(self, where: Where) -> Iterator[Memory]:
+        """Yield memories in the order of their content keys, without loading them all."""
+        clause = clause_for(where)
+        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
+        with self.reading(), leniently(self._database.reader()) as connection:
+            yield from map(as_far_as_legible, connection.execute(query, clause.parameters))
+
+    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
+        """Count the content of the store, or of some scopes."""
+        with self.reading():
+            count = self._count
+            part, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (metadata.as_json(scopes),))
+            held = Counter[str]()
+            for scope, number in self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs):
+                held[scope if isinstance(scope, str) else "?"] += number
+            spaces = self.spaces() if scopes is None else self._spaces_of(theirs)
+            return StoreStatus(
+                location=str(self._database.path),
+                schema=count("PRAGMA user_version"),
+                keyword_index=self._index(self._database.reader()).name,
+                memories=sum(held.values()),
+                files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
+                scopes=dict(sorted(held.items())),
+                spaces=dict(sorted(spaces.items())),
+                without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
+                if space
+                else 0,
+                bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
+                free_bytes=free_bytes(self._database.file) if scopes is None else None,
+                ballast_bytes=self._ballast.size if scopes is None else None,
+                engine=f"{LIBRARY}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
+                caches=self._cache_bytes() if scopes is None else {},
+            )
+
+    # -- metadata --------------------------------------------------------------------------------------------
+
+    def with_text(self, text: str, scope: Scope) -> list[Memory]:
+        """Return the facts of one scope with the same text, ignoring case and white space."""
+        with self.reading():
+            return metadata.with_text(self._database.reader(), text, scope)
+
+    def written(self, scope: Scope, key: str) -> Written | None:
+        """Return the result of a write with a key, if there was one in the scope."""
+        with self.reading():
+            return metadata.written_with(self._database.reader(), scope, key)
+
+    def keys(self, scope: Scope) -> dict[str, Written]:
+        """Return the results of all writes with keys in the scope, by key, without damaged ones."""
+        rows = self._read("SELECT key, memory, content FROM write_keys WHERE scope = ?", (str(scope),))
+        sound = (row for row in rows if all(isinstance(value, str) for value in row))
+        return {key: Written(memory, content) for key, memory, content in sound}
+
+    def spaces(self) -> dict[str, int]:
+        """Count the vectors of each embedding space."""
+        rows = self._read(
+            "SELECT space, count(*) FROM vectors WHERE typeof(space) = 'text' GROUP BY space ORDER BY space"
+        )
+        return {space: count for space, count in rows if isinstance(space, str)}
+
+    def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
+        """Count the vectors of each embedding space that belong to memories of some scopes."""
+        hashes = f"SELECT embed_hash FROM memories WHERE {_SEEN}"
+        rows = self._read(
+            f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
+            theirs,
+        )
+        return dict(sorted((space, count) for space, count in rows if isinstance(space, str)))
+
+    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space."""
+        found: set[str] = set()
+        for part, marks in portions(sorted(set(hashes))):
+            rows = self._read(f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({marks})", (space, *part))
+            found |= {row[0] for row in rows}
+        return found
+
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts without a vector after a row, except those with a retry later than `due`."""
+        with self.reading():
+            return metadata.texts_without_vector(self._database.reader(), space, limit, after, due)
+
+    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+        """Return the embedding failures of a space, visible to some scopes; the provider's own comes first."""
+        with self.reading():
+            return metadata.embedding_failures(self._database.reader(), space, scopes)
+
+    def dimensions(self, space: str) -> int | None:
+        """Return the number of dimensions of the space, if it ever held a vector."""
+        with self.reading():
+            connection, generation, _ = self._database.snapshot
+            value = self._notes.value(connection, generation, metadata.dimensions_key(space))
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space in short transactions, then its metadata; return their number."""
+        dropped, after = 0, 0
+        while True:
+            with self._database.writing() as connection:
+                count, after = metadata.drop_vectors(connection, space, after)
+                if not count:
+                    metadata.forget_space(connection, space)
+                    return dropped
+            dropped += count
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+        rows = self._read("SELECT path, size, mtime_ns, content_hash FROM files WHERE scope = ?", (str(scope),))
+        return {row[0]: FileRecord(row[0], scope, row[1], row[2], row[3]) for row in rows}
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of the embedded text."""
+        rows = self._read(
+            "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
+        )
+        return dict(rows)
+
+    def note(self, name: str) -> str | None:
+        """Return the note under a name, if there is one."""
+        with self.reading():
+            connection, generation, _ = self._database.snapshot
+            return self._notes.value(connection, generation, metadata.note_key(name))
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all notes whose names have a prefix, by name."""
+        with self.reading():
+            return self._notes.all(self._database.reader(), prefix)
+
+    def put_note(self, name: str, text: str) -> None:
+        """Replace the note under a name; return only when it is durable."""
+        with self._database.writing() as connection:
+            raise_generation(connection)
+            metadata.write_notes(connection, {name: text})
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
+        with self._database.writing() as connection:
+            stands = self._notes.stored(connection, name) == before
+            if stands:
+                raise_generation(connection)
+                metadata.write_notes(connection, {name: after})
+            return stands
+
     # -- helpers ---------------------------------------------------------------------------------------------
 
     def _clause(self, where: Where) -> Clause:
@@ -525,3 +692,12 @@ class SqliteStore(MemoryListing):
             return clause_for(where)
         with self.view() as view:
             return view.clause(where)
+
+    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
+        with self.reading():
+            return rows_of(self._database.reader(), query, tuple(parameters))
+
+    def _count(self, query: str, *parameters: object) -> int:
+        value = self._read(query, parameters)[0][0]
+        assert isinstance(value, int)
+        return value

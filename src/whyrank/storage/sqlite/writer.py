@@ -14,17 +14,15 @@ from ...analysis.normalize import text_key
 from ...errors import StoreError
 from ...protocols import Changes, Entry, Vector
 from . import pending
-from .analyzer_versions import Marks
-from .checksums import add_checksum
-from .connection import Connection, portions, undoable
+from .database import Connection, add_checksum, portions, raise_generation, undoable
 from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
-from .embedding_queue import drop_orphaned_failures, put_failures
 from .history import (
     all_in,
     check_basis,
     count_recalls,
     end_claims,
     forget_past,
+    forget_set_aside,
     lives_of,
     mark_superseded,
     refuse_circles,
@@ -37,12 +35,12 @@ from .history import (
     write_history,
 )
 from .indexes import index_to_come, uncached_index
-from .keyword import KeywordIndex, NumberedMemory
-from .notes import check_note, drop_notes, raise_generation, write_notes
+from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
 from .pending import Arrived
-from .pending import drop_facts as drop_unread
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
+from .top_k import KeywordIndex, NumberedMemory
+from .vectors.table import put_vectors, write_signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from ...types.columns import MemoryId
     from ...types.memory import Scope
     from .names import NameIndex
-    from .vectors.index import VectorIndex
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
@@ -102,18 +99,17 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
 class Writer:
     """Writer of one transaction, which applies its changes to every table."""
 
-    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex, vectors: VectorIndex) -> None:
+    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex) -> None:
         self._connection = connection
         self.keyword = keyword
         self._names = names
-        self._vectors = vectors
         self._generation = generation = raise_generation(connection)
         self._to_come = index_to_come(connection)
         self._ledger = RecordWriter(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
         self._placed: list[NumberedMemory] = []
         self._lost: Counter[str] = Counter()  # number of memories a scope has lost
-        self._readers = Marks(connection)
+        self._readers = ReaderRanges(connection)
 
     def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
         """Apply the changes; vectors of the given hashes were stored before."""
@@ -129,8 +125,7 @@ class Writer:
         put = with_recalls(connection, entries, changes.renamed)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
-        pending.forget_changes(connection, [*gone, *pruned, *entries])
-        drop_unread(connection, [*changes.remove, *entries], changes.clear)
+        forget_set_aside(connection, [*gone, *pruned, *entries], changes.clear)
         self._insert(put)
         self._speak({entry.language for entry in entries.values()})
         for scope in revise(connection, changes.revised):
@@ -149,7 +144,7 @@ class Writer:
         _drop_orphans(connection, [*orphans, *given])
         write_notes(connection, changes.notes)
         if changes.vectors:
-            self._vectors.put(connection, changes.space, changes.vectors)
+            put_vectors(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close({changes.space: [*changes.vectors, *given]})
         self._close_keyword()
@@ -170,7 +165,7 @@ class Writer:
         self._speak({entry.language for entry, _, _ in arrived})
         for space, vectors in by_space.items():
             if vectors:
-                self._vectors.put(self._connection, space, vectors)
+                put_vectors(self._connection, space, vectors)
         self._close({space: list(vectors) for space, vectors in by_space.items()})
         self._close_keyword()
         self._close_gaps()
@@ -203,7 +198,7 @@ class Writer:
         spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
         living = renumber(self._connection, self.keyword, scope, self._generation)
         for (space,) in spaces:
-            self._vectors.close(self._connection, space, {scope: range(living)})
+            write_signs(self._connection, space, {scope: range(living)})
 
     def _close_gaps(self) -> None:
         """Renumber scopes of which most numbers are unused; checked every LOOKED_AT_EVERY numbers."""
@@ -279,7 +274,7 @@ class Writer:
                     numbers.add(number)
         self._ledger.close()
         for space in filter(None, given):
-            self._vectors.close(self._connection, space, changed)
+            write_signs(self._connection, space, changed)
 
     def _close_keyword(self) -> None:
         numbers = {scope: numbers[-1] + 1 for scope, numbers in self._put.items()}

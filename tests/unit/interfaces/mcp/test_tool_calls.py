@@ -14,7 +14,7 @@ from whyrank.errors import ConfigError, NotFound
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.mcp import server
 from whyrank.interfaces.mcp.server import named, parts_of
-from whyrank.storage.sqlite.notes import raise_generation
+from whyrank.storage.sqlite.database import raise_generation
 from whyrank.types.memory import Memory
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from ....analysis.caches import STRING_BYTES, ByteBoundedCache
 from ....analysis.language import accented_in, by_plain_spelling
 from ....types.expressions import OTHERWISE_COUNTS, is_several, spellings
 from ...bm25 import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
-from ..checksums import ChecksumError
-from ..connection import Connection, rows_of
+from ..database import ChecksumError, Connection, rows_of
 from . import terms
 from .format import (
     MAX_FREQUENCY,
@@ -43,15 +42,16 @@ from .format import (
     only,
     read,
     span,
+    stored_texts,
 )
-from .segments import stored_texts
-from .statistics import DocumentFrequencyCache, tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ..doc_values import Flags, Floats, Integers, ScopeDocValues
-    from .loops import Kernel
+    from .kernel import Kernel
 
 
 class Postings:
@@ -107,6 +107,75 @@ def _summed(groups: Integers, often: Floats) -> Postings:
         groups, often = groups[order], often[order]
     starts = np.concatenate(((0,), (groups[1:] != groups[:-1]).nonzero()[0] + 1))
     return Postings((Wide(groups[starts], np.add.reduceat(often, starts)),))
+
+
+# Memories of a segment are only ever removed, so a cached frequency is valid while their count is equal.
+TALLY_BYTES = 16 * 1024 * 1024  # of all cached frequencies; those of the segments of three hundred thousand notes
+
+
+class DocumentFrequencies(NamedTuple):
+    """Document frequencies of a segment by ascending key, and the number of living memories at the time."""
+
+    keys: Integers
+    held: NDArray[np.int32]
+    living: int
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the arrays, in bytes."""
+        return self.keys.nbytes + self.held.nbytes
+
+    def of(self, keys: Integers) -> Integers:
+        """Return the document frequency of each of some terms."""
+        if not len(self.keys):
+            return np.zeros(len(keys), np.int64)
+        places = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, self.held[places], 0).astype(np.int64)
+
+
+class DocumentFrequencyCache:
+    """LRU cache of document frequencies by segment."""
+
+    def __init__(self, max_bytes: int = TALLY_BYTES) -> None:
+        self._known: ByteBoundedCache[int, DocumentFrequencies] = ByteBoundedCache(
+            max_bytes, lambda _, tally: tally.nbytes
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the cache, in bytes."""
+        return self._known.nbytes
+
+    def known(self, segment: int, living: Flags) -> DocumentFrequencies | None:
+        """Return the cached frequencies of a segment, if as many of its memories live."""
+        found = self._known.get(segment)
+        return found if found is not None and found.living == np.count_nonzero(living) else None
+
+    def made(self, segment: int, living: Flags, pages: Callable[[], Iterable[Page]]) -> DocumentFrequencies:
+        """Return the frequencies of a segment, counted from its pages if they are not cached."""
+        known = self.known(segment, living)
+        if known is None:
+            known = tally(pages(), living)
+            self._known.put(segment, known)
+        return known
+
+
+def tally(pages: Iterable[Page], living: Flags) -> DocumentFrequencies:
+    """Count the document frequencies in pages, in their order."""
+    found = [(page.keys, held_in(page, living)) for page in pages if len(page.keys)]
+    keys = np.concatenate([keys for keys, _ in found]) if found else np.zeros(0, np.int64)
+    held = np.concatenate([held for _, held in found]) if found else np.zeros(0, np.int64)
+    return DocumentFrequencies(keys, held.astype(np.int32), int(np.count_nonzero(living)))
+
+
+def held_in(page: Page, living: Flags) -> Integers:
+    """Return the number of living memories that hold each term of a page."""
+    ends = page.ends.astype(np.int64)
+    if living.all():
+        ends[1:] -= page.ends[:-1]
+        return ends
+    held: Integers = np.add.reduceat(living[page.offsets].astype(np.int64), np.append(0, ends[:-1]))
+    return held
 
 
 _FILED_BYTES = 80  # of a page in a directory: its lowest key and its number

@@ -7,26 +7,101 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from weakref import ref
 
 import numpy as np
 
 from ....analysis.caches import text_cache
-from ....analysis.names import BY, speaker_of
+from ....analysis.names import speaker_of
+from ....analysis.normalize import BY
 from ....types.expressions import as_asked, is_several, label_as, spellings
 from ....types.query import ONCE, Repeats, inverse_frequency
 from ....types.trail import TermKey
-from ...bm25 import DATES, FIELDS, GRAMS, OWN_WEIGHT, SPEAKER_SHARE, WORDS, Field, Unit, repeated, wanted_terms
+from ...bm25 import (
+    DATES,
+    FIELDS,
+    GRAMS,
+    K1,
+    OWN_WEIGHT,
+    SPEAKER_SHARE,
+    WORDS,
+    B,
+    Field,
+    Unit,
+    repeated,
+    wanted_terms,
+)
 from ..top_k import Rows, Sums, threshold
 from .format import Wide
-from .loops import FieldTerms, Kernel
+from .kernel import FieldTerms, Kernel
 from .reader import PostingLists, Postings
-from .statistics import Around, CollectionStatistics
 
 if TYPE_CHECKING:
-    from ..connection import Connection
+    from ..database import Connection
     from ..doc_values import Flags, Floats, Integers, ScopeDocValues
+
+Around = Literal["own", "file", "window"]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts of one kind and field over all visible scopes: their number and lengths."""
+
+    field: Field
+    lengths: Sequence[Floats]
+    count: int
+
+    @cached_property
+    def average(self) -> float:
+        """Return the mean length."""
+        return float(sum(float(lengths.sum()) for lengths in self.lengths)) / self.count if self.count else 0.0
+
+    def most(self, frequency: float, idf: float) -> float:
+        """Return the maximum score of a term in any text: in the shortest, at its highest frequency."""
+        prior = self.field.length_prior
+        shortest = K1 * (1 - B + B * prior / (self.average + prior))
+        return self.field.weight * idf * frequency / (frequency + shortest)
+
+    @cached_property
+    def saturation(self) -> tuple[float, float]:
+        """Return the slope of K per term of a text, and its value for an empty text."""
+        prior = self.field.length_prior
+        per_term = K1 * B / (self.average + prior)
+        return per_term, K1 * (1 - B) + per_term * prior
+
+
+class CollectionStatistics:
+    """Collection statistics over all visible scopes, against which the terms of a query are weighted."""
+
+    def __init__(self, shelves: Sequence[ScopeDocValues]) -> None:
+        self.shelves = shelves
+        self.count = sum(shelf.count for shelf in shelves)
+        # Where every memory is the only chunk of its file, the file is the same text and is not scored.
+        self.is_plain = all(shelf.is_plain for shelf in shelves)
+        self.has_files = any(shelf.files.count for shelf in shelves)
+        self.has_letters = any(shelf.lengths[GRAMS.name].any() for shelf in shelves)
+        self.has_turns = any(len(shelf.turns) for shelf in shelves)
+        self._texts: dict[tuple[Field, Around], Texts] = {}
+
+    def texts(self, field: Field, around: Around) -> Texts:
+        """Return the texts of a field: memories' own, their files, or their windows of turns."""
+        known = self._texts.get((field, around))
+        if known is None:
+            known = self._texts[field, around] = self._measured(field, around)
+        return known
+
+    def _measured(self, field: Field, around: Around) -> Texts:
+        match around:
+            case "own":
+                return Texts(field, [shelf.lengths[field.name] for shelf in self.shelves], self.count)
+            case "file":
+                files = [shelf.files for shelf in self.shelves]
+                return Texts(field, [file.lengths[field.name] for file in files], sum(file.count for file in files))
+            case "window":
+                turns = sum(len(shelf.turns) for shelf in self.shelves)
+                return Texts(field, [shelf.window_lengths(field) for shelf in self.shelves], turns)
+
 
 LONG_FROM = 20_000  # memories; below, reading everything is as fast
 LONG_SHARE = 1 / 32  # a term with a higher document frequency than this has a low idf and a long list

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....analysis.language import accented_in
-from ..checksums import ChecksumError, add_checksum, check_body
+from ..database import ChecksumError, add_checksum, check_body
 
 if TYPE_CHECKING:
-    from ..connection import Connection
+    from ..database import Connection
 
 FIELD = 4  # field number of the pages, after the fields of texts
 FIRST = -1  # the key of an empty page that marks the dictionary as complete

@@ -1,4 +1,4 @@
-"""Vector index: exact cosines for few visible vectors, else of a preselection by signs."""
+"""Vector index: exact cosines for few visible vectors, else of a preselection by codes or signs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....analysis.caches import ByteBoundedCache
-from ....errors import SpaceMismatch
 from ....formatting import counted, which
 from ....protocols import LACKING, Vector
 from ....types.memory import Notice, Scope
-from ..checksums import ChecksumError, add_checksum, check_body, is_vector, vector_checksum
-from ..connection import portions
-from ..doc_values import BLOCK, NOWHERE, Flags, Floats, Integers, ScopeDocValues
-from ..embedding_queue import dimensions_key
-from ..keyword import KeywordRun, View
-from ..postings.loops import NUMPY, Kernel
-from ..top_k import Rows, ScoredOrdinals, Sums, above, cut, nth_best, only, spare, threshold
-from .cache import STEP_BACK, CachedVectors, blended, read_range, renewed, vector_bytes
-from .quantization import apart, nearest, signs_of, sums_under, whole_numbers
+from ..database import portions
+from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues
+from ..postings.kernel import NUMPY, Kernel
+from ..top_k import KeywordRun, Rows, ScoredOrdinals, Sums, View, above, cut, nth_best, only, spare, threshold
+from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ....types.columns import MemoryId
     from ....types.query import Where
-    from ..connection import Connection
+    from ..database import Connection
 
 # float32 products of unit vectors are right to about 1e-6; closer scores are decided in float64.
 SELECTION_MARGIN = 1e-5
@@ -41,13 +36,125 @@ _LIFT = 2.0  # makes every cosine positive, so that zero can stand for "has no v
 LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
 COMPARED = 500
 _FEW = 2  # up to this multiple of the wanted number, comparing all is faster than selecting
+# Maximum number of candidates selected by codes; with more, whole vectors are compared: a tenth of all, or a few.
+CHOSEN_SHARE, CHOSEN_FEW = 10, 1_000
+FAR = 2**16 - 1  # signs: more than any vector has
+_LARGEST_SUM = 2**24 - 1  # up to here float32 represents every whole number
+EXACT_ROWS = 20_000  # up to here every visible vector is compared
+CACHE_BYTES = 160 * 1024 * 1024
+# Whole vectors of a large scope are worth their memory when it is queried often, as reading them takes a while.
+WHOLE_SHARE = 0.8  # of the cache that one scope may take
+ASKED_OFTEN = 4
+_SCOPES_COUNTED = 4_096  # scopes whose queries are counted; then counting restarts
+
+Selection = tuple[list[Integers], float]  # places by scope; all at or above the cosine are among them
 
 
-class _Look(NamedTuple):
-    """Result of a preselection: every place with a cosine at or above the floor is among it."""
+class VectorIndex:
+    """Nearest neighbours over the vectors of the file."""
 
-    chosen: ScoredOrdinals
-    floor: float
+    def __init__(self, cache_bytes: int = CACHE_BYTES, kernel: Kernel = NUMPY) -> None:
+        self._cache_bytes = cache_bytes
+        self._kernel = kernel
+        self._held: ByteBoundedCache[tuple[str, str, bool], CachedVectors] = ByteBoundedCache(
+            cache_bytes, lambda _, held: held.nbytes
+        )
+        self._asked: Counter[tuple[str, str]] = Counter()
+        self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the cached vectors, in bytes."""
+        return self._held.nbytes
+
+    def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> KeywordRun:
+        """Return the nearest sources with exact cosines; searched exactly or by signs, by visible rows alone."""
+        shelves = view.shelves(where.scopes)
+        allowed = view.allowed(shelves, where)
+        is_exact = limit is None or sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        held = [self._shelf(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
+        visible = [  # None where every place is allowed and has a vector
+            mask if own.is_full else own.has if mask is None else own.has & mask
+            for own, mask in zip(held, allowed, strict=True)
+        ]
+        if is_exact or limit is None:
+            rows = exact_rows(view.connection, self._kernel, shelves, held, visible, vector, limit)
+        else:
+            rows = rows_by_signs(view.connection, self._kernel, shelves, held, visible, vector, limit)
+        return KeywordRun(rows, [*_notices(shelves, held, allowed)])
+
+    def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
+        """Return the exact cosine of each given row; NaN where it has no vector."""
+        shelves = view.shelves(where.scopes)
+        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        found = np.full(len(rows), np.nan)
+        for shelf, places in zip(shelves, view.catalogue.standing(shelves, rows), strict=True):
+            held = self._shelf(view.connection, space, shelf, whole=whole)
+            there = places != NOWHERE
+            there[there] = held.has[places[there]]
+            found[there] = cosines_of(view.connection, self._kernel, shelf, held, places[there], vector)
+        return found
+
+    def vectors(
+        self, view: View, space: str, rows: Mapping[int, MemoryId], scopes: frozenset[Scope]
+    ) -> dict[MemoryId, Vector]:
+        """Return the vector of each given row that has a sound one, turns blended with their previous turns."""
+        shelves = view.shelves(scopes)
+        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        numbers = np.array(list(rows), np.int64)
+        found: dict[MemoryId, Vector] = {}
+        for shelf in shelves:
+            held = self._shelf(view.connection, space, shelf, whole=whole)
+            places = shelf.places_of(numbers)
+            there = places != NOWHERE
+            there[there] = held.has[places[there]]
+            if not there.any():
+                continue
+            own = places[there]
+            read = held.vectors[own] if held.vectors is not None else fetched_vectors(view.connection, shelf, held, own)
+            sound = ~np.isnan(read[:, 0])
+            found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
+        return found
+
+    def _shelf(self, connection: Connection, space: str, shelf: ScopeDocValues, whole: bool) -> CachedVectors:
+        """Return the cached vectors of a scope, read again only where it has changed."""
+        with self._turn:
+            whole = whole or self._is_worth_it(space, shelf)
+            name = (space, shelf.scope, whole)
+            known = self._held.get(name)
+            if known is None or known.changed != shelf.changed:
+                kernel = self._kernel if whole and shelf.count <= EXACT_ROWS else None
+                known = renewed(connection, space, shelf, known, whole, kernel)
+                self._held.put(name, known)
+            return known
+
+    def _is_worth_it(self, space: str, shelf: ScopeDocValues) -> bool:
+        """Return whether a scope too large for exact search is queried often enough to cache whole vectors."""
+        if len(self._asked) > _SCOPES_COUNTED:
+            self._asked.clear()
+        self._asked[space, shelf.scope] += 1
+        signs = self._held.get((space, shelf.scope, False))
+        dimensions = 64 * len(signs.signs) if signs is not None else 0
+        fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_SHARE * self._cache_bytes
+        return (space, shelf.scope, True) in self._held or (fits and self._asked[space, shelf.scope] > ASKED_OFTEN)
+
+
+def _notices(
+    shelves: Sequence[ScopeDocValues], held: Sequence[CachedVectors], allowed: Sequence[Flags | None]
+) -> Iterator[Notice]:
+    """Yield notices on the visible memories whose vector is damaged, or that have none where others have one."""
+    damaged = lacking = 0
+    for own, mask in zip(held, allowed, strict=True):
+        broken = {*own.damaged.tolist(), *own.found_damaged}
+        damaged += sum(mask is None or bool(mask[place]) for place in broken)
+        lacking += sum(mask is None or bool(mask[place]) for place in own.lacking)
+    if damaged:
+        failing = counted(damaged, "vector fails its checksum and was", "vectors fail their checksum and were")
+        yield Notice("vectors-damaged", f"{failing} left out; the next `whyrank ingest` makes them anew")
+    total = sum(shelf.count for shelf in shelves)
+    if 0 < lacking < total:
+        told = f"{lacking:,} of {counted(total, 'memory', 'memories')} {which(lacking, 'has', 'have')} no vector yet"
+        yield Notice(LACKING, f"{told}, and only words and names find {which(lacking, 'it', 'them')}")
 
 
 def exact_rows(
@@ -55,16 +162,16 @@ def exact_rows(
     kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
-    allowed: Sequence[Flags | None],
+    visible: Sequence[Flags | None],
     vector: Vector,
     limit: int | None,
 ) -> Rows:
     """Compare every vector: codes or float32 select with a margin, float64 decides."""
     wanted = None if limit is None else limit + spare(shelves)
     while True:
-        look = None if wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
-        chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
-        exact = _rescored(connection, kernel, shelves, held, chosen, vector)
+        by_codes = None if wanted is None else select_by_codes(kernel, held, visible, vector, wanted)
+        places, floor = by_codes or _select_by_products(held, visible, vector, wanted)
+        exact = _with_cosines(connection, kernel, shelves, held, places, vector)
         exact = only(exact, exact.scores >= floor)  # NaN, of damaged vectors, is dropped
         rows = cut(connection, kernel, shelves, exact, limit, is_all=floor == -math.inf)
         if rows is not None or wanted is None:
@@ -72,49 +179,78 @@ def exact_rows(
         wanted *= 4
 
 
-def _by_codes(
-    kernel: Kernel, held: Sequence[CachedVectors], allowed: Sequence[Flags | None], vector: Vector, wanted: int
-) -> _Look | None:
-    """Select candidates by codes; None where they cannot decide."""
-    if not held:
-        return None
+def select_by_codes(
+    kernel: Kernel, held: Sequence[CachedVectors], visible: Sequence[Flags | None], vector: Vector, wanted: int
+) -> Selection | None:
+    """Select candidates by int8 codes; None if codes cannot decide: too many are close, or one has no numbers."""
     places: list[Integers] = []
     floor = -math.inf
-    for own, mask in zip(held, allowed, strict=True):
+    for own, mask in zip(held, visible, strict=True):
+        codes = own.codes
         if own.vectors is None:
             places.append(np.zeros(0, np.int64))
             continue
-        found = own.codes.may_be_nearest(kernel, vector, own.visible(mask), wanted) if own.codes is not None else None
-        if found is None:
+        fits = codes is not None and vector.dtype == np.float32 and vector.shape == codes.values.shape[1:]
+        if codes is None or not fits or not codes.reach < np.inf:
             return None
-        places.append(found[0])
-        floor = max(floor, found[1])
-    return _Look(_placed(places, [np.zeros(len(own)) for own in places]), floor)
+        chosen = np.empty(max(CHOSEN_FEW, 2 * wanted, len(codes.scales) // CHOSEN_SHARE), np.int64)
+        question = np.ascontiguousarray(vector)
+        count, own_floor = kernel.nearest(
+            codes.values, codes.scales, question, chosen, mask, wanted, codes.reach, codes.step
+        )
+        if count < 0:
+            return None
+        places.append(chosen[:count])
+        floor = max(floor, own_floor)
+    return (places, floor) if places else None
 
 
-def _by_numbers(
-    held: Sequence[CachedVectors], allowed: Sequence[Flags | None], vector: Vector, wanted: int | None
-) -> _Look:
+def _select_by_products(
+    held: Sequence[CachedVectors], visible: Sequence[Flags | None], vector: Vector, wanted: int | None
+) -> Selection:
     """Select candidates by products in float32."""
-    coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
+    coarse = [_products(own, mask, vector) for own, mask in zip(held, visible, strict=True)]
     lowest = 0.0 if wanted is None else threshold(coarse, wanted)
     chosen = above([Sums(own) for own in coarse], lowest - SELECTION_MARGIN)
     is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
     if not is_all and wanted is not None and len(chosen.scores) > _FEW * wanted:
         lowest = nth_best(chosen.scores, wanted)
         chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
-    return _Look(chosen, -math.inf if is_all else lowest - _LIFT - SELECTION_MARGIN / 2)
+    return _by_scope(chosen, len(held)), -math.inf if is_all else lowest - _LIFT - SELECTION_MARGIN / 2
 
 
-def _coarse(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats:
+def _products(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats:
+    """Return cosines in float32, lifted above zero; zero for what is masked out or has no vector."""
     if held.vectors is None or not held.vectors.size:
         return np.zeros(len(held.entries))
     # Row by row rather than as one product: BLAS would wake threads that go on spinning.
     cosines = np.vecdot(held.vectors, vector) + np.float32(_LIFT)
-    visible = held.visible(mask)
-    if visible is not None:
-        cosines[~visible] = 0.0
+    if mask is not None:
+        cosines[~mask] = 0.0
     return cosines  # type: ignore[no-any-return]
+
+
+def _by_scope(chosen: ScoredOrdinals, count: int) -> list[Integers]:
+    return [chosen.places[chosen.shelves == number] for number in range(count)]
+
+
+def _with_cosines(
+    connection: Connection,
+    kernel: Kernel,
+    shelves: Sequence[ScopeDocValues],
+    held: Sequence[CachedVectors],
+    places: Sequence[Integers],
+    vector: Vector,
+) -> ScoredOrdinals:
+    """Return the places of each scope with exact cosines; NaN where a vector is damaged."""
+    if not places:
+        return ScoredOrdinals(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    owners = np.repeat(np.arange(len(places)), [*map(len, places)])
+    scores = [
+        cosines_of(connection, kernel, shelf, own, here, vector)
+        for shelf, own, here in zip(shelves, held, places, strict=True)
+    ]
+    return ScoredOrdinals(owners, np.concatenate(places), np.concatenate(scores))
 
 
 def rows_by_signs(
@@ -122,60 +258,32 @@ def rows_by_signs(
     kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
     held: Sequence[CachedVectors],
-    allowed: Sequence[Flags | None],
+    visible: Sequence[Flags | None],
     vector: Vector,
     limit: int,
 ) -> Rows:
     """Select by signs, rescore the nearest by signs against numbers, the best of these by whole vectors."""
     question, numbers = signs_of(vector[np.newaxis]), whole_numbers(vector)
     signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
-    masks = [own.visible(mask) for own, mask in zip(held, allowed, strict=True)]
-    looked = [apart(own, question, mask, kernel) for own, mask in zip(signs, masks, strict=True)]
+    looked = [apart(own, question, mask, kernel) for own, mask in zip(signs, visible, strict=True)]
     there = sum(int(own.counts.sum()) for own in looked)
     wanted = max(LOOKED_AT, int(sum(shelf.count for shelf in shelves) * LOOKED_AT_SHARE), 4 * limit)
     while True:
         places = nearest(looked, wanted)
         sums = [sums_under(own, here, numbers, kernel) for own, here in zip(signs, places, strict=True)]
-        chosen = _best(_placed(places, sums), max(COMPARED, 4 * limit, wanted // 4))
-        exact = _rescored(connection, kernel, shelves, held, chosen, vector)
+        looked_at, compared = sum(map(len, places)), max(COMPARED, 4 * limit, wanted // 4)
+        if looked_at > compared:  # the best of them, with ties of the last
+            lowest = nth_best(np.concatenate(sums), compared)
+            chosen = [here[own >= lowest] for here, own in zip(places, sums, strict=True)]
+        else:
+            chosen = places
+        exact = _with_cosines(connection, kernel, shelves, held, chosen, vector)
         exact = only(exact, np.isfinite(exact.scores))
-        is_all = sum(map(len, places)) >= there
-        rows = cut(connection, kernel, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
+        is_all = looked_at >= there and sum(map(len, chosen)) == looked_at
+        rows = cut(connection, kernel, shelves, exact, limit, is_all)
         if rows is not None:
             return rows
         wanted *= 8
-
-
-def _placed(places: Sequence[Integers], scores: Sequence[Floats]) -> ScoredOrdinals:
-    if len(places) == 1:
-        return ScoredOrdinals(np.zeros(len(places[0]), np.int64), places[0], scores[0])
-    numbers = np.repeat(np.arange(len(places)), [*map(len, places)])
-    return ScoredOrdinals(numbers, np.concatenate(places), np.concatenate(scores))
-
-
-def _best(chosen: ScoredOrdinals, wanted: int) -> ScoredOrdinals:
-    """Keep the best candidates, with ties of the last."""
-    if len(chosen.scores) <= wanted:
-        return chosen
-    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
-
-
-def _rescored(
-    connection: Connection,
-    kernel: Kernel,
-    shelves: Sequence[ScopeDocValues],
-    held: Sequence[CachedVectors],
-    chosen: ScoredOrdinals,
-    vector: Vector,
-) -> ScoredOrdinals:
-    """Return the candidates with exact cosines; NaN where a vector is damaged."""
-    if len(shelves) == 1:
-        return ScoredOrdinals(*chosen[:2], cosines_of(connection, kernel, shelves[0], held[0], chosen.places, vector))
-    scores = np.zeros(len(chosen.places))
-    for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
-        here = chosen.shelves == number
-        scores[here] = cosines_of(connection, kernel, shelf, own, chosen.places[here], vector)
-    return ScoredOrdinals(*chosen[:2], scores)
 
 
 def cosines_of(
@@ -243,241 +351,42 @@ def _vectors(connection: Connection, held: CachedVectors, places: Integers) -> N
     return vectors
 
 
-UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
-EXACT_ROWS = 20_000  # up to here every visible vector is compared
-CACHE_BYTES = 160 * 1024 * 1024
-# Whole vectors of a large scope are worth their memory when it is queried often, as reading them takes a while.
-WHOLE_SHARE = 0.8  # of the cache that one scope may take
-ASKED_OFTEN = 4
-_SCOPES_COUNTED = 4_096  # scopes whose queries are counted; then counting restarts
+class Apart(NamedTuple):
+    """Hamming distance of each memory's signs from the query's, and the number of memories by distance.
+
+    Places that are masked out are FAR, and not counted.
+    """
+
+    distances: NDArray[np.uint16]
+    counts: Integers
 
 
-class VectorIndex:
-    """Nearest neighbours over the vectors of the file."""
-
-    def __init__(self, cache_bytes: int = CACHE_BYTES, kernel: Kernel = NUMPY) -> None:
-        self._cache_bytes = cache_bytes
-        self._kernel = kernel
-        self._held: ByteBoundedCache[tuple[str, str, bool], CachedVectors] = ByteBoundedCache(
-            cache_bytes, lambda _, held: held.nbytes
-        )
-        self._asked: Counter[tuple[str, str]] = Counter()
-        self._turn = threading.Lock()
-
-    @property
-    def nbytes(self) -> int:
-        """Return the memory of the cached vectors, in bytes."""
-        return self._held.nbytes
-
-    def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True) -> None:
-        """Store vectors by the hash of their text; raise SpaceMismatch, with the id, for one that misfits.
-
-        The first vectors of a space create it, unless the caller expects it to exist (`opens` is False).
-        """
-        dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
-        connection.executemany(
-            "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
-            [(space, key, vector_checksum(key, blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
-        )
-
-    def close(self, connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
-        """Write the signs of the full blocks that were changed."""
-        for scope, numbers in changed.items():
-            size = connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()[0]
-            for first in sorted({number - number % BLOCK for number in numbers}):
-                if first + BLOCK <= size:
-                    found = read_range(connection, space, scope, first, first + BLOCK)
-                    if found.vectors is None:
-                        place = (space, scope, first)
-                        connection.execute("DELETE FROM sign_blocks WHERE space = ? AND scope = ? AND first = ?", place)
-                        continue
-                    connection.execute(
-                        "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                        "entries = excluded.entries, signs = excluded.signs",
-                        (
-                            space,
-                            scope,
-                            first,
-                            add_checksum(found.entries.tobytes(), space, scope, first),
-                            add_checksum(found.signs.tobytes(), space, scope, first),
-                        ),
-                    )
-
-    def stale_signs(self, connection: Connection, scope: str) -> dict[str, list[int]]:
-        """Return the first numbers of the blocks of a scope that hold signs of removed memories, by space."""
-        blocks = connection.execute(
-            "SELECT space, first, entries FROM sign_blocks WHERE scope = ?", (scope,)
-        ).fetchall()
-        living = {number for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ?", (scope,))}
-        stale: dict[str, list[int]] = {}
-        for space, first, blob in blocks:
-            try:
-                named = np.flatnonzero(np.frombuffer(check_body(blob, space, scope, first), "<i8")).tolist()
-            except (ChecksumError, ValueError):
-                named = [0]
-                living.discard(first)  # the block is unreadable, so it is written again
-            if not all(first + place in living for place in named):
-                stale.setdefault(space, []).append(first)
-        return stale
-
-    def make_signs_anew(self, connection: Connection) -> None:
-        """Rewrite the signs of all full blocks, and of no others."""
-        connection.execute("DELETE FROM sign_blocks")
-        spaces = connection.execute("SELECT DISTINCT space FROM vectors").fetchall()
-        scopes = connection.execute("SELECT scope, numbers FROM scopes").fetchall()
-        for (space,) in spaces:
-            self.close(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes})
-
-    def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> KeywordRun:
-        """Return the nearest sources with exact cosines; searched exactly or by signs, by visible rows alone."""
-        shelves = view.shelves(where.scopes)
-        allowed = view.allowed(shelves, where)
-        is_few = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        if is_few or limit is None:
-            held = [self._shelf(view.connection, space, shelf, whole=True) for shelf in shelves]
-            rows = exact_rows(view.connection, self._kernel, shelves, held, allowed, vector, limit)
-        else:
-            held = [self._shelf(view.connection, space, shelf, whole=False) for shelf in shelves]
-            rows = rows_by_signs(view.connection, self._kernel, shelves, held, allowed, vector, limit)
-        return KeywordRun(rows, [*_damage(held, allowed), *_lacking(shelves, held, allowed)])
-
-    def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
-        """Return the exact cosine of each given row; NaN where it has no vector."""
-        shelves = view.shelves(where.scopes)
-        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        found = np.full(len(rows), np.nan)
-        for shelf, places in zip(shelves, view.catalogue.standing(shelves, rows), strict=True):
-            held = self._shelf(view.connection, space, shelf, whole=whole)
-            there = places != NOWHERE
-            if not (held.is_full and there.all()):
-                there[there] = held.has[places[there]]
-                found[there] = cosines_of(view.connection, self._kernel, shelf, held, places[there], vector)
-            else:
-                found = cosines_of(view.connection, self._kernel, shelf, held, places, vector)
-        return found
-
-    def vectors(
-        self, view: View, space: str, rows: Mapping[int, MemoryId], scopes: frozenset[Scope]
-    ) -> dict[MemoryId, Vector]:
-        """Return the vector of each given row that has a sound one, turns blended with their previous turns."""
-        shelves = view.shelves(scopes)
-        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        numbers = np.array(list(rows), np.int64)
-        found: dict[MemoryId, Vector] = {}
-        for shelf in shelves:
-            held = self._shelf(view.connection, space, shelf, whole=whole)
-            places = shelf.places_of(numbers)
-            there = places != NOWHERE
-            there[there] = held.has[places[there]]
-            if not there.any():
-                continue
-            own = places[there]
-            read = held.vectors[own] if held.vectors is not None else fetched_vectors(view.connection, shelf, held, own)
-            sound = ~np.isnan(read[:, 0])
-            found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
-        return found
-
-    def damaged(self, connection: Connection, space: str) -> list[str]:
-        """Return the hashes of texts whose vectors fail their checksum or differ in length from their space."""
-        size = vector_bytes(connection, space)
-        stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
-        return [text_hash for text_hash, *vector in stored if not is_vector(size, text_hash, *vector)]
-
-    def _shelf(self, connection: Connection, space: str, shelf: ScopeDocValues, whole: bool) -> CachedVectors:
-        """Return the cached vectors of a scope, read again only where it has changed."""
-        with self._turn:
-            whole = whole or self._is_worth_it(space, shelf)
-            name = (space, shelf.scope, whole)
-            known = self._held.get(name)
-            if known is None or known.changed != shelf.changed:
-                kernel = self._kernel if whole and shelf.count <= EXACT_ROWS else None
-                known = renewed(connection, space, shelf, known, whole, kernel)
-                self._held.put(name, known)
-            return known
-
-    def _is_worth_it(self, space: str, shelf: ScopeDocValues) -> bool:
-        """Return whether a scope too large for exact search is queried often enough to cache whole vectors."""
-        if len(self._asked) > _SCOPES_COUNTED:
-            self._asked.clear()
-        self._asked[space, shelf.scope] += 1
-        signs = self._held.get((space, shelf.scope, False))
-        dimensions = 64 * len(signs.signs) if signs is not None else 0
-        fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_SHARE * self._cache_bytes
-        return (space, shelf.scope, True) in self._held or (fits and self._asked[space, shelf.scope] > ASKED_OFTEN)
+def apart(signs: Signs, question: Signs, mask: Flags | None, kernel: Kernel) -> Apart:
+    """Compute the Hamming distances of all memories' signs from the query's."""
+    counts = np.zeros(len(question) * WORD_BITS + 1, np.int64)
+    distances = np.empty(signs.shape[1], np.uint16)
+    kernel.apart(signs, question, distances, counts, mask)
+    return Apart(distances, counts)
 
 
-def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: int) -> Iterable[tuple[str, bytes]]:
-    """Return vectors as stored: in one pass if all have unit length, as nearly always, else one by one."""
-    if all(vector.shape == (dimensions,) for vector in vectors.values()):
-        table = np.array([*vectors.values()], "<f4")
-        wide = table.astype(np.float64)
-        if bool(np.all(np.abs(np.sqrt(np.vecdot(wide, wide)) - 1.0) <= UNIT_TOLERANCE)):
-            return zip(vectors, map(bytes, table.view(f"V{table.itemsize * dimensions}").ravel()), strict=True)
-    return [(key, _blob(connection, key, vector, dimensions)) for key, vector in vectors.items()]
+def nearest(found: Sequence[Apart], wanted: int) -> list[Integers]:
+    """Return the places nearest by signs in each scope, `wanted` in all, with ties of the last."""
+    reached = np.cumsum(np.add.reduce([own.counts for own in found]))
+    farthest = int(np.searchsorted(reached, min(wanted, int(reached[-1]))))
+    return [np.flatnonzero(own.distances <= farthest) for own in found]
 
 
-def _blob(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> bytes:
-    length = _length(vector) if vector.shape == (dimensions,) else math.nan
-    if not 0.0 < length < math.inf:
-        raise _misfit(connection, text_hash, vector, dimensions)
-    return _unit(vector, length).astype("<f4").tobytes()
+def whole_numbers(vector: Vector) -> NDArray[np.int32]:
+    """Return a query vector in integers: their sums are the same in any order, and exact in float32."""
+    peak = float(np.abs(vector).max(initial=0.0))
+    numbers = np.zeros(-(-len(vector) // WORD_BITS) * WORD_BITS, np.int32)
+    if 0.0 < peak < np.inf:
+        numbers[: len(vector)] = np.rint(vector * (_LARGEST_SUM // len(vector) / peak))
+    return numbers
 
 
-def _length(vector: Vector) -> float:
-    wide = vector.astype(np.float64)
-    return math.sqrt(wide.dot(wide))
-
-
-def _unit(vector: Vector, length: float) -> Vector:
-    return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
-
-
-def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool) -> int:
-    """Return the number of dimensions of a space: that of its first vector."""
-    key = dimensions_key(space)
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    if known is None and not opens:
-        raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
-    if known is None:
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
-        return vector.size
-    return int(known[0])
-
-
-def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:
-    owner = connection.execute("SELECT id FROM memories WHERE embed_hash = ?", (text_hash,)).fetchone()
-    name = owner[0] if owner else text_hash
-    if vector.shape != (dimensions,):
-        return SpaceMismatch(
-            f"the vector of {name} has {vector.size} dimensions, its space has {dimensions}",
-            "check the embedder's output; nothing was stored",
-        )
-    return SpaceMismatch(
-        f"the vector of {name} has no direction: it is zero, or holds what is no number",
-        "check the embedder's output; nothing was stored",
-    )
-
-
-def _lacking(
-    shelves: Sequence[ScopeDocValues], held: Sequence[CachedVectors], allowed: Sequence[Flags | None]
-) -> Iterable[Notice]:
-    """Yield a notice on the visible memories without a vector, where others have one."""
-    places = [(place, mask) for own, mask in zip(held, allowed, strict=True) for place in own.lacking]
-    count, total = sum(mask is None or bool(mask[place]) for place, mask in places), sum(one.count for one in shelves)
-    if 0 < count < total:
-        lacking = f"{count:,} of {counted(total, 'memory', 'memories')} {which(count, 'has', 'have')} no vector yet"
-        yield Notice(LACKING, f"{lacking}, and only words and names find {which(count, 'it', 'them')}")
-
-
-def _damage(held: Sequence[CachedVectors], allowed: Sequence[Flags | None]) -> list[Notice]:
-    """Return a notice on the visible vectors that are damaged."""
-    count = 0
-    for own, mask in zip(held, allowed, strict=True):
-        damaged = {*own.damaged.tolist(), *own.found_damaged}
-        count += sum(1 for place in damaged if mask is None or mask[place])
-    if not count:
-        return []
-    failing = counted(count, "vector fails its checksum and was", "vectors fail their checksum and were")
-    message = f"{failing} left out; the next `whyrank ingest` makes them anew"
-    return [Notice("vectors-damaged", message)]
+def sums_under(signs: Signs, places: Integers, numbers: NDArray[np.int32], kernel: Kernel) -> Floats:
+    """Return the sums of integers over the dimensions where the signs of some memories are positive."""
+    sums = np.empty(len(places))
+    kernel.under(signs, places, numbers, sums)
+    return sums

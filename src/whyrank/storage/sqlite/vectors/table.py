@@ -1,27 +1,33 @@
-"""Cache of a scope's vectors: whole vectors or their signs, refreshed only where the file has changed."""
+"""Vectors in the file, with blocks of their signs; and those of one scope in memory: whole, as codes or as signs.
+
+int8 codes read a quarter of the bytes of whole vectors; signs are one bit each, compared by Hamming distance.
+"""
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..checksums import ChecksumError, check_body, is_vector
+from ....errors import SpaceMismatch
+from ..database import ChecksumError, add_checksum, check_body
 from ..doc_values import BLOCK, NOWHERE, Flags, Integers, ScopeDocValues, grow
-from ..embedding_queue import dimensions_key
-from .quantization import Codes, Signs, codes_of, signs_of
+from ..metadata import dimensions_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from ....protocols import Vector
+    from ..database import Connection
+    from ..postings.kernel import Kernel
 
-    from ..connection import Connection
-    from ..postings.loops import Kernel
-
+UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the row of a scope's windows that is one turn before
 
@@ -30,6 +36,71 @@ _FLOAT_BYTES = 4
 READ_AT_ONCE = 1_024  # vectors: a megabyte, which stays in the CPU cache while it is copied
 
 Range = tuple[int, int]
+_MASK_LETTERS = 8  # of a hash in hexadecimal: as many as fit a checksum
+WORD_BITS = 64
+
+Signs = NDArray[np.uint64]  # a row per 64 dimensions, a column per memory: one pass per row of bits, all in order
+
+
+def signs_of(vectors: NDArray[np.float32]) -> Signs:
+    """Return the signs of vectors, column by column; dimensions beyond the last count as negative everywhere."""
+    count, dimensions = vectors.shape
+    bits = np.packbits(vectors > 0, axis=1, bitorder="little")
+    words = -(-dimensions // WORD_BITS)
+    padded = np.zeros((count, words * 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(padded.view("<u8").T)
+
+
+# -- codes and signs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """int8 codes of each vector, their scale, and the distance of the decoded row from the vector."""
+
+    values: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    errors: NDArray[np.float32]
+
+    @cached_property
+    def reach(self) -> float:
+        """Return the largest distance of any vector from its codes."""
+        return float(self.errors.max(initial=0.0))
+
+    @cached_property
+    def step(self) -> float:
+        """Return the largest scale."""
+        return float(self.scales.max(initial=0.0))
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the arrays, in bytes."""
+        return self.values.nbytes + self.scales.nbytes + self.errors.nbytes
+
+
+def codes_of(
+    kernel: Kernel, vectors: NDArray[np.float32], known: Codes | None, changed: Iterable[tuple[int, int]], is_new: bool
+) -> Codes:
+    """Return the codes of vectors: the known ones, computed again in the changed ranges.
+
+    Where all changes are new vectors, spare capacity is shared with readers of the known ones.
+    """
+    if known is None or known.values.shape[1:] != vectors.shape[1:]:
+        known, changed = None, [(0, len(vectors))]
+    elif not is_new:
+        known = Codes(known.values.copy(), known.scales.copy(), known.errors.copy())
+    codes = Codes(
+        grow(known.values if known else None, vectors.shape, np.int8),
+        grow(known.scales if known else None, vectors.shape[:1], np.float32),
+        grow(known.errors if known else None, vectors.shape[:1], np.float32),
+    )
+    for begin, end in changed:
+        kernel.coded(vectors[begin:end], codes.values[begin:end], codes.scales[begin:end], codes.errors[begin:end])
+    return codes
+
+
+# -- the vectors of a scope in memory ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +143,6 @@ class CachedVectors:
     def is_full(self) -> bool:
         """Return whether every place has a vector."""
         return bool(self.has.all())
-
-    def visible(self, mask: Flags | None) -> Flags | None:
-        """Return the mask of allowed places that have a vector; None if all places are and do."""
-        if self.is_full:
-            return mask
-        return self.has if mask is None else self.has & mask
 
 
 def renewed(
@@ -200,6 +265,27 @@ def _pieces(ranges: Sequence[Range], size: int) -> Iterator[Range]:
         yield from ((first, min(first + size, end)) for first in range(begin, end, size))
 
 
+def mixed(vectors: NDArray[np.float32], entries: Integers, shelf: ScopeDocValues) -> NDArray[np.float32]:
+    """Blend half of the previous turn into each turn, which answers it; stored vectors stay unblended."""
+    has = entries > 0
+    before = shelf.windows[STEP_BACK]
+    turns = shelf.turns[(before[shelf.turns] != NOWHERE) & has[shelf.turns]]
+    turns = turns[has[before[turns]]]
+    together = vectors.copy()
+    together[turns] = blended(vectors[turns], vectors[before[turns]])
+    return together
+
+
+def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return turns plus half of their previous turns, at unit length."""
+    sums = turns + np.float32(PREVIOUS_TURN_WEIGHT) * before
+    lengths = np.linalg.norm(sums.astype(np.float64), axis=1, keepdims=True)
+    return (sums / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
 def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, CachedVectors]:
     """Read the stored blocks of signs; damaged ones are left out, and derived from the vectors."""
     rows = connection.execute(
@@ -302,19 +388,148 @@ def _usual_size(blobs: Sequence[object]) -> int | None:
     return lengths.most_common(1)[0][0] if lengths else None
 
 
-def mixed(vectors: NDArray[np.float32], entries: Integers, shelf: ScopeDocValues) -> NDArray[np.float32]:
-    """Blend half of the previous turn into each turn, which answers it; stored vectors stay unblended."""
-    has = entries > 0
-    before = shelf.windows[STEP_BACK]
-    turns = shelf.turns[(before[shelf.turns] != NOWHERE) & has[shelf.turns]]
-    turns = turns[has[before[turns]]]
-    together = vectors.copy()
-    together[turns] = blended(vectors[turns], vectors[before[turns]])
-    return together
+def damaged_vectors(connection: Connection, space: str) -> list[str]:
+    """Return the hashes of texts whose vectors fail their checksum or differ in length from their space."""
+    size = vector_bytes(connection, space)
+    stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
+    return [text_hash for text_hash, *vector in stored if not is_vector(size, text_hash, *vector)]
 
 
-def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return turns plus half of their previous turns, at unit length."""
-    sums = turns + np.float32(PREVIOUS_TURN_WEIGHT) * before
-    lengths = np.linalg.norm(sums.astype(np.float64), axis=1, keepdims=True)
-    return (sums / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+def stale_signs(connection: Connection, scope: str) -> dict[str, list[int]]:
+    """Return the first numbers of the blocks of a scope that hold signs of removed memories, by space."""
+    blocks = connection.execute("SELECT space, first, entries FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
+    living = {number for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ?", (scope,))}
+    stale: dict[str, list[int]] = {}
+    for space, first, blob in blocks:
+        try:
+            named = np.flatnonzero(np.frombuffer(check_body(blob, space, scope, first), "<i8")).tolist()
+        except (ChecksumError, ValueError):
+            named = [0]
+            living.discard(first)  # the block is unreadable, so it is written again
+        if not all(first + place in living for place in named):
+            stale.setdefault(space, []).append(first)
+    return stale
+
+
+def vector_checksum(text_hash: str, blob: bytes) -> int:
+    """Return the checksum of a vector, which fails under the hash of another text."""
+    return zlib.crc32(blob) ^ _hash_mask(text_hash)
+
+
+def is_vector(size: int | None, text_hash: object, checksum: object, blob: object) -> bool:
+    """Check a stored vector against its checksum and text hash, and its size in bytes if that is known.
+
+    Earlier versions took the checksum of the vector alone.
+    """
+    if not isinstance(blob, bytes) or not isinstance(checksum, int) or not isinstance(text_hash, str):
+        return False
+    is_sized = len(blob) == size if size is not None else bool(blob) and not len(blob) % _FLOAT_BYTES
+    return is_sized and zlib.crc32(blob) ^ checksum in (0, _hash_mask(text_hash))
+
+
+def _hash_mask(text_hash: str) -> int:
+    try:
+        return int(text_hash[:_MASK_LETTERS], 16)
+    except ValueError:  # no hash of ours
+        return zlib.crc32(text_hash.encode("utf-8", errors="replace"))
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def put_vectors(connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True) -> None:
+    """Store vectors by the hash of their text; raise SpaceMismatch, with the id, for one that misfits.
+
+    The first vectors of a space create it, unless the caller expects it to exist (`opens` is False).
+    """
+    dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
+    connection.executemany(
+        "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
+        [(space, key, vector_checksum(key, blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
+    )
+
+
+def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: int) -> Iterable[tuple[str, bytes]]:
+    """Return vectors as stored: in one pass if all have unit length, as nearly always, else one by one."""
+    if all(vector.shape == (dimensions,) for vector in vectors.values()):
+        table = np.array([*vectors.values()], "<f4")
+        wide = table.astype(np.float64)
+        if bool(np.all(np.abs(np.sqrt(np.vecdot(wide, wide)) - 1.0) <= UNIT_TOLERANCE)):
+            return zip(vectors, map(bytes, table.view(f"V{table.itemsize * dimensions}").ravel()), strict=True)
+    return [(key, _blob(connection, key, vector, dimensions)) for key, vector in vectors.items()]
+
+
+def _blob(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> bytes:
+    length = _length(vector) if vector.shape == (dimensions,) else math.nan
+    if not 0.0 < length < math.inf:
+        raise _misfit(connection, text_hash, vector, dimensions)
+    return _unit(vector, length).astype("<f4").tobytes()
+
+
+def _length(vector: Vector) -> float:
+    wide = vector.astype(np.float64)
+    return math.sqrt(wide.dot(wide))
+
+
+def _unit(vector: Vector, length: float) -> Vector:
+    return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
+
+
+def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool) -> int:
+    """Return the number of dimensions of a space: that of its first vector."""
+    key = dimensions_key(space)
+    known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    if known is None and not opens:
+        raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
+    if known is None:
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
+        return vector.size
+    return int(known[0])
+
+
+def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:
+    owner = connection.execute("SELECT id FROM memories WHERE embed_hash = ?", (text_hash,)).fetchone()
+    name = owner[0] if owner else text_hash
+    if vector.shape != (dimensions,):
+        return SpaceMismatch(
+            f"the vector of {name} has {vector.size} dimensions, its space has {dimensions}",
+            "check the embedder's output; nothing was stored",
+        )
+    return SpaceMismatch(
+        f"the vector of {name} has no direction: it is zero, or holds what is no number",
+        "check the embedder's output; nothing was stored",
+    )
+
+
+def write_signs(connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
+    """Write the signs of the full blocks that were changed."""
+    for scope, numbers in changed.items():
+        size = connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()[0]
+        for first in sorted({number - number % BLOCK for number in numbers}):
+            if first + BLOCK <= size:
+                found = read_range(connection, space, scope, first, first + BLOCK)
+                if found.vectors is None:
+                    place = (space, scope, first)
+                    connection.execute("DELETE FROM sign_blocks WHERE space = ? AND scope = ? AND first = ?", place)
+                    continue
+                connection.execute(
+                    "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                    "entries = excluded.entries, signs = excluded.signs",
+                    (
+                        space,
+                        scope,
+                        first,
+                        add_checksum(found.entries.tobytes(), space, scope, first),
+                        add_checksum(found.signs.tobytes(), space, scope, first),
+                    ),
+                )
+
+
+def write_all_signs(connection: Connection) -> None:
+    """Rewrite the signs of all full blocks, and of no others."""
+    connection.execute("DELETE FROM sign_blocks")
+    spaces = connection.execute("SELECT DISTINCT space FROM vectors").fetchall()
+    scopes = connection.execute("SELECT scope, numbers FROM scopes").fetchall()
+    for (space,) in spaces:
+        write_signs(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes})
