@@ -158,13 +158,16 @@ def test_who_takes_an_answer_gets_all_of_it(port: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_told_to_end_before_it_begins_a_server_begins_and_ends(number: signal.Signals) -> None:
-    earlier = signal.getsignal(number)
-    server = uvicorn.Server(server_config(App()))
-    with socket.create_server(("127.0.0.1", 0)) as listening, stop_signals(server.handle_exit):
-        signal.raise_signal(number)  # it interrupts nothing
-        server.run(sockets=[listening])
-        assert server.started
-    assert signal.getsignal(number) is earlier
+    outside = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP, and so would the server
+    try:
+        server = uvicorn.Server(server_config(App()))
+        with socket.create_server(("127.0.0.1", 0)) as listening, stop_signals(server.handle_exit):
+            signal.raise_signal(number)  # it interrupts nothing
+            server.run(sockets=[listening])
+            assert server.started
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, outside)
 
 
 def test_an_application_hears_that_its_server_stops_while_a_client_is_connected() -> None:
