@@ -11,14 +11,15 @@ from whyrank.analysis.query import terms_of
 from whyrank.config import load as settings
 from whyrank.engine.engine import Engine
 from whyrank.protocols import Thresholds
-from whyrank.providers.vectors import STATIC_WEIGHT
+from whyrank.providers.names import STATIC_WEIGHT
 from whyrank.storage.bm25 import WORDS
 from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.kernel import KERNEL
 from whyrank.storage.sqlite.postings.loops import NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Document, Scope, visible
-from whyrank.types.query import Run, Where
+from whyrank.types.query import Where
+from whyrank.types.results import Run
 
 from .peers import OURS, Ability, Key, Peer
 

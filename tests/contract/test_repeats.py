@@ -14,7 +14,8 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope, Source
-from whyrank.types.query import Run, Signal, Where
+from whyrank.types.query import Where
+from whyrank.types.results import Run, Signal
 
 if TYPE_CHECKING:
     from whyrank.types.trail import TermValue

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ..search.expansion import Expander
     from ..search.explain import Contrast, Pooled
     from ..storage.sqlite.check import Checkup, Compared, Finding
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from ..types.results import Results
     from .export import Imported
 

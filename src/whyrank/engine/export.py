@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..evaluation.pins import Pinboard
     from ..ingest.embedding import Progress
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
 
 
 FORMAT = 1

@@ -30,7 +30,7 @@ from ..providers.registry import (
 from ..ranking.diversity import Similarity
 from ..ranking.external import ExternalLists, negative_scores, rank_foreign
 from ..ranking.recipes import Recipe, recipe_named
-from ..types.query import Run
+from ..types.results import Run
 from .arguments import check_page
 from .engine import Engine, is_usable, looked_at, open_store, prepare_place, room_for
 from .spaces import Makers

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConfigError, NotFound, ProviderUnavailable, StoreError, WhyrankError
 from ..formatting import counted
-from ..protocols import Changes, Embedder, Entry, Failure, Store
+from ..protocols import Changes, Embedder, Failure, Store
 from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, calibrated_owners, calibrations_in, is_due, keep_calibration
-from ..types.memory import NEVER, Notice, Scope, visible
+from ..types.memory import NEVER, Entry, Notice, Scope, visible
 from ..types.query import Where
 from .arguments import Scopes, scopes_of, share_of
 

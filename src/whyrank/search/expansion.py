@@ -7,15 +7,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..analysis.caches import ByteBoundedCache
-from ..analysis.normalize import clean
+from ..analysis.normalize import ByteBoundedCache, clean
 from ..analysis.query import analyse, long_terms
 from ..errors import ProviderGarbage
 from ..protocols import Completion, Embedder, Llm, Message, Store, Vector
 from ..ranking.fusion import family_of
-from ..types.columns import unit_rows
-from ..types.memory import Notice
-from ..types.query import Analysis, Deadline, Expansion, ExpansionMode, Query, Run, Signal, call_within
+from ..types.memory import Notice, unit_rows
+from ..types.query import Analysis, Deadline, Expansion, ExpansionMode, Query, call_within
+from ..types.results import Run, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.names import is_speaker_mark, match_name, names_of
-from ..analysis.tokenizer import words_meaning
+from ..analysis.query import words_meaning
 from ..errors import ConfigError, NotFound
 from ..formatting import on_one_line
 from ..ranking.counterfactuals import (
@@ -27,12 +27,11 @@ from ..ranking.counterfactuals import (
 )
 from ..ranking.diversity import likeness_between
 from ..ranking.fusion import family_of
-from ..ranking.parameters import Adjustments, adjusted
-from ..ranking.ranking import Stage
-from ..ranking.recipes import Recipe, rank, rank_pool
-from ..ranking.stages import name_tier
-from ..types.query import Query, Run, Where, literally
-from ..types.results import Hits, Ranking, Results, memory_of
+from ..ranking.recipes import Adjustments, Recipe, adjusted, rank, rank_pool
+from ..ranking.stages import Stage
+from ..types.query import Query, Where, literally
+from ..types.results import Hits, Ranking, Results, Run, memory_of
+from ..types.trail import name_tier
 from .expansion import listed, replaces_the_question, shares_of
 from .query_resolution import mismatch
 from .retrieval import Retrieved, Stopwatch, with_likeness, with_memories
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 
     from ..protocols import Store
     from ..ranking.recipes import Recipe
-    from ..types.columns import MemoryId
-    from ..types.memory import Memory, Notice, Scope
+    from ..types.memory import Memory, MemoryId, Notice, Scope
     from ..types.query import Query
     from ..types.results import Hit
     from .confidence import Weighing

@@ -10,17 +10,18 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.document import searchable_text
-from ..analysis.language import (
-    STOP_WORDS,
+from ..analysis.names import (
     by_plain_spelling,
-    foreign_spellings,
-    foreign_stems_beginning,
+    is_code,
+    match_name,
     may_hold_umlauts,
-    stems,
+    name_key,
+    name_words,
+    names_of,
+    plainly,
     typed_as,
     typed_beginning,
 )
-from ..analysis.names import is_code, match_name, name_key, name_words, names_of, plainly
 from ..analysis.normalize import fold
 from ..analysis.query import (
     MAX_READINGS,
@@ -30,19 +31,26 @@ from ..analysis.query import (
     analyse,
     asked_for,
     codes_in,
+    foreign_spellings,
+    foreign_stems_beginning,
     is_said,
     long_terms,
     other_terms,
+    words_meaning,
 )
-from ..analysis.tokenizer import foreign_stems, german_stems, tokens_of, words_meaning
-from ..types.columns import Candidate, Column, MemoryId, column_of
-from ..types.expressions import (
+from ..analysis.tokenizer import STOP_WORDS, foreign_stems, german_stems, stems, tokens_of
+from ..types.memory import Memory, MemoryId, Notice, Scope
+from ..types.query import (
     All,
+    Analysis,
     Begins,
     Expression,
     Holds,
     Leaf,
+    Query,
     Says,
+    Statistics,
+    Where,
     is_several,
     label_of,
     meant,
@@ -53,8 +61,7 @@ from ..types.expressions import (
     spellings,
     wanted,
 )
-from ..types.memory import Memory, Notice, Scope
-from ..types.query import Analysis, Query, Run, Statistics, Where
+from ..types.results import Candidate, Column, Run, column_of
 from ..types.trail import NameMatch, Unheld
 
 if TYPE_CHECKING:
@@ -62,7 +69,8 @@ if TYPE_CHECKING:
 
     from ..protocols import Store
     from ..ranking.boosts import EntityBoost
-    from ..types.query import Analysis, Signal, Statistics
+    from ..types.query import Analysis, Statistics
+    from ..types.results import Signal
     from ..types.trail import NameProbe, TermBoost
 
 _MOST_WHOLES = 16  # that begin with the same words, the most frequent

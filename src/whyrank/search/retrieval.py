@@ -11,10 +11,17 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..analysis.document import embedded_text
-from ..analysis.language import LANGUAGES, LATIN_LANGUAGES, marks_but_of, may_hold_umlauts
-from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, name_words, names_of
+from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, may_hold_umlauts, name_words, names_of
 from ..analysis.query import terms_of
-from ..analysis.tokenizer import foreign_stems, german_stems, parts_of_wholes, tokens_of
+from ..analysis.tokenizer import (
+    LANGUAGES,
+    LATIN_LANGUAGES,
+    foreign_stems,
+    german_stems,
+    marks_but_of,
+    parts_of_wholes,
+    tokens_of,
+)
 from ..errors import ProviderTimeout, StoreTimeout
 from ..formatting import counted, which
 from ..protocols import LACKING, Embedder, Fetched, Store, Vector
@@ -23,11 +30,21 @@ from ..ranking.diversity import Similarity
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import rank_pool
 from ..ranking.stages import Rerank
-from ..types.columns import Column, MemoryId, column_of, unit_row
-from ..types.expressions import All, Either, Holds, is_several, label_of
-from ..types.memory import Notice
-from ..types.query import Analysis, Deadline, Query, Run, Signal, Statistics, Where, call_within
-from ..types.results import Candidates, Context, Held, Labels, memory_of
+from ..types.memory import MemoryId, Notice, unit_row
+from ..types.query import (
+    All,
+    Analysis,
+    Deadline,
+    Either,
+    Holds,
+    Query,
+    Statistics,
+    Where,
+    call_within,
+    is_several,
+    label_of,
+)
+from ..types.results import Candidates, Column, Context, Held, Labels, Run, Signal, column_of, memory_of
 from .expansion import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 from .query_resolution import Held as HeldCode
 from .query_resolution import (
@@ -51,7 +68,7 @@ if TYPE_CHECKING:
 
     from ..protocols import Store
     from ..ranking.recipes import Recipe
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from ..types.results import Held
     from ..types.trail import NameMatch, NameProbe
     from .confidence import Calibration

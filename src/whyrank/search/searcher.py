@@ -10,11 +10,10 @@ from ..errors import StoreTimeout
 from ..formatting import counted, which
 from ..protocols import ALTERED, UNREADABLE, Embedder, Fetched, Store, Thresholds
 from ..ranking.fusion import family_of
-from ..ranking.ranking import keep, split_dropped
 from ..ranking.recipes import Recipe, guarded, rank
 from ..ranking.stages import Top
 from ..types.memory import Notice
-from ..types.results import Candidates, Context, Held, Hit, Ranking, Results
+from ..types.results import Candidates, Context, Held, Hit, Ranking, Results, keep, split_dropped
 from .confidence import SURE, Beside, Calibration, Judgement, calibration_for, judged, notices_about
 from .query_resolution import understood
 from .retrieval import Retrieved, Stopwatch, gathered, retrieve, timeout_notice

@@ -10,14 +10,14 @@ import pytest
 from whyrank.analysis.document import entry_for
 from whyrank.analysis.names import probe_for
 from whyrank.protocols import Changes, Store
-from whyrank.ranking.parameters import Adjustments, adjusted
-from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.ranking.recipes import RECIPES, Adjustments, Recipe, adjusted
 from whyrank.search.query_resolution import mentions
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Memory, Scope
-from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
+from whyrank.types.query import ONCE, Join, Query, Repeats, Where
+from whyrank.types.results import Run
 from whyrank.types.trail import part_of
 
 if TYPE_CHECKING:

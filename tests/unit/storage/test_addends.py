@@ -15,7 +15,8 @@ from whyrank.storage.sqlite.postings import scorer
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Source
-from whyrank.types.query import Signal, Where
+from whyrank.types.query import Where
+from whyrank.types.results import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

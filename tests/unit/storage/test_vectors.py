@@ -17,7 +17,8 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.storage.sqlite.vectors import index, quantization
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope, Source
-from whyrank.types.query import Run, Where
+from whyrank.types.query import Where
+from whyrank.types.results import Run
 
 if TYPE_CHECKING:
     from pathlib import Path

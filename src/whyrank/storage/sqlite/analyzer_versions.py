@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import StoreDamaged
-from ...protocols import UNKNOWN_READER
+from ...types.memory import UNKNOWN_READER
 from .rows import SELECT, to_memory
 
 if TYPE_CHECKING:

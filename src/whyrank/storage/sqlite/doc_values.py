@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ...errors import StoreDamaged
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Entry
-from ...types.memory import Memory, Notice, Scope, Source
+from ...protocols import UNREADABLE
+from ...types.memory import Entry, Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
 from .checksums import ChecksumError, add_checksum, check_body
 from .connection import Connection

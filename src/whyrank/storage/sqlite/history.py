@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...analysis.normalize import text_key
 from ...errors import ConfigError, StoreChanged, StoreDamaged, StoreError
-from ...protocols import Entry, Recall, Written
-from ...types.columns import MemoryId
-from ...types.memory import Former, Memory, Scope
+from ...protocols import Recall, Written
+from ...types.memory import Entry, Former, Memory, MemoryId, Scope
 from .connection import Connection, Row, portions
 from .notes import count_rows
 from .rows import COLUMNS, SELECT, columns_of, to_memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import StoreDamaged
-from ...protocols import Entry
+from ...types.memory import Entry
 from .connection import SAVE, Connection
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex, NumberedMemory

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Entry
-from ...types.memory import Notice, Scope
-from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ...protocols import UNREADABLE
+from ...types.memory import Entry, Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Statistics, Where
+from ...types.results import Signal
 from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ...types.columns import MemoryId
+    from ...types.memory import MemoryId
     from .connection import Connection
     from .doc_values import DocValues, Flags, Integers, ScopeDocValues
     from .top_k import Rows

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from ...types.columns import MemoryId
-    from ...types.memory import Memory, Order, Scope
+    from ...types.memory import Memory, MemoryId, Order, Scope
     from ...types.query import Where
     from .database import Database
     from .keyword import KeywordIndex

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...analysis.caches import STRING_BYTES, ByteBoundedCache
-from ...types.columns import MemoryId
-from ...types.memory import Memory
+from ...analysis.normalize import STRING_BYTES, ByteBoundedCache
+from ...types.memory import Memory, MemoryId
 from ...types.results import ContentKey
 from .connection import Connection, Row, portions, rows_of
 from .doc_values import code

@@ -8,9 +8,8 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ...analysis.caches import text_cache
 from ...analysis.document import content_hash, embedded_text
-from ...analysis.normalize import text_key
+from ...analysis.normalize import text_cache, text_key
 from ...errors import StoreDamaged
 from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from ...types.results import ContentKey
@@ -19,7 +18,7 @@ from .connection import Connection, Row, rows_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...protocols import Entry
+    from ...types.memory import Entry
 
 COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",

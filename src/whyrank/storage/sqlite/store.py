@@ -13,13 +13,13 @@ from glob import escape
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from ...analysis.caches import shared_bytes
-from ...analysis.language import marks_but_of
+from ...analysis.normalize import shared_bytes
+from ...analysis.tokenizer import marks_but_of
 from ...errors import StoreError, StoreFull
 from ...protocols import Fetched
-from ...types.columns import Listed, MemoryId, with_gaps
-from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from ...types.results import Candidates
+from ...types.memory import MemoryId
+from ...types.query import ONCE, Join, Repeats, Statistics, Where
+from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best, spread
 from . import analyzer_versions, pending
 from . import purge as purge_module

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...analysis.normalize import text_key
 from ...errors import StoreError
-from ...protocols import Changes, Entry, Vector
+from ...protocols import Changes, Vector
+from ...types.memory import Entry
 from . import pending
 from .analyzer_versions import Marks
 from .checksums import add_checksum
@@ -47,8 +48,7 @@ from .rows import INSERT, check_rows, to_row
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...types.columns import MemoryId
-    from ...types.memory import Scope
+    from ...types.memory import MemoryId, Scope
     from .names import NameIndex
     from .vectors.index import VectorIndex
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....analysis.caches import MOST_WORDS, Memo, share
+from ....analysis.normalize import MOST_WORDS, Memo, share
 from ...bm25 import DATES, GRAMS, WORDS, Field, grams_of
 from ..checksums import ChecksumError, add_checksum, check_body, checksum_of
 from ..connection import Connection, rows_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ....analysis.caches import ByteBoundedCache
+from ....analysis.normalize import ByteBoundedCache
 from ...bm25 import GRAMS, K1, B, Field
 
 if TYPE_CHECKING:
