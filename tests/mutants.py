@@ -307,7 +307,7 @@ MUTANTS = (
     ),
     Mutant(
         "a beginning ends with its stem",
-        "analysis/language.py",
+        "analysis/query.py",
         "yield beginning + ending[held:]",
         "yield beginning",
         "tests/unit/analysis/test_endings.py",
@@ -335,7 +335,7 @@ MUTANTS = (
     ),
     Mutant(
         "unstable tie",
-        "ranking/ranking.py",
+        "types/results.py",
         "order.sort(key=lambda number: (-keys[number][0], -keys[number][1], content_keys[places[number]]))",
         "pass",
         LAWS,
@@ -349,14 +349,14 @@ MUTANTS = (
     ),
     Mutant(
         "dropped hit forgotten",
-        "ranking/ranking.py",
+        "types/results.py",
         "hits=kept, dropped=before.joined(dropped))",
         "hits=kept)",
         LAWS,
     ),
     Mutant(
         "NaN from an empty reach",
-        "ranking/normalizers.py",
+        "ranking/fusion.py",
         "        if reach <= 0:\n            return [0.0] * len(scores)",
         "        if reach <= 0:\n            return [float('nan')] * len(scores)",
         LAWS,
@@ -371,8 +371,8 @@ MUTANTS = (
     Mutant(
         "score changed behind the trail",
         "ranking/stages.py",
-        'return Step("recency", self.op, *self.numbers(age),',
-        'return Step("recency", "note", *self.numbers(age),',
+        'return (Step("recency", "scale", factor, told),)',
+        'return (Step("recency", "note", factor, told),)',
         "tests/unit/ranking",
     ),
     Mutant(
@@ -412,7 +412,7 @@ MUTANTS = (
     ),
     Mutant(
         "normaliser upside down",
-        "ranking/normalizers.py",
+        "ranking/fusion.py",
         "return [_unit(score / top) for score in scores]",
         "return [_unit(1 / (1 + score / top)) for score in scores]",
         LAWS,
@@ -433,7 +433,7 @@ MUTANTS = (
     ),
     Mutant(
         "small batches measured by their best",
-        "ranking/normalizers.py",
+        "ranking/fusion.py",
         "if len(scores) < self.least:",
         "if not scores:",
         OTHER_SYSTEMS,
@@ -818,7 +818,7 @@ MUTANTS = (
     ),
     Mutant(
         "caches grow without bound",
-        "analysis/caches.py",
+        "analysis/normalize.py",
         "while self.nbytes > self.max_bytes and len(self._values) > 1:",
         "while False:",
         "tests/unit/test_caches.py",

@@ -14,12 +14,14 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import grimp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "whyrank"

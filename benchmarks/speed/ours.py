@@ -11,13 +11,13 @@ from whyrank.analysis.query import terms_of
 from whyrank.config import load as settings
 from whyrank.engine.engine import Engine
 from whyrank.protocols import Thresholds
-from whyrank.providers.vectors import STATIC_WEIGHT
+from whyrank.providers.names import STATIC_WEIGHT
 from whyrank.storage.bm25 import WORDS
 from whyrank.storage.sqlite.indexes import PostingsIndex
 from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Document, Scope, visible
-from whyrank.types.query import Run, Where
+from whyrank.types.query import Where
 
 from .peers import OURS, Ability, Key, Peer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whyrank.protocols import Vector
+    from whyrank.types.results import Run
 
     from .corpus import Written
 

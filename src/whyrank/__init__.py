@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from .search.explain import Contrast, Why
     from .storage.sqlite.check import Checkup, Finding
     from .types.memory import Document, Memory, Scope
-    from .types.query import Run
-    from .types.results import Hit, Ranking, Results
+    from .types.results import Hit, Ranking, Results, Run
     from .types.trail import Part, Step, replay
 
 __version__ = "0.1.0"
@@ -48,7 +47,7 @@ _HOMES = {
     "Memory": ("types.memory", "Memory"),
     "Ranking": ("types.results", "Ranking"),
     "Results": ("types.results", "Results"),
-    "Run": ("types.query", "Run"),
+    "Run": ("types.results", "Run"),
     "Scope": ("types.memory", "Scope"),
 }
 

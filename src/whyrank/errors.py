@@ -26,6 +26,13 @@ WhyrankError (message, hint)
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+import math
+from dataclasses import fields
+
 
 class WhyrankError(Exception):
     """Root of all errors whyrank raises on purpose."""
@@ -129,3 +136,11 @@ class BadQuery(WhyrankError):
 
 class BadDataset(WhyrankError):
     """An evaluation set, or results that were kept, cannot be read."""
+
+
+def check_finite(part: DataclassInstance) -> None:
+    """Raise if a part of a recipe holds an infinity or a NaN."""
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{field.name} of {type(part).__name__} is {value}", "give a finite number")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .types.expressions import All, Either, Holds
-from .types.memory import USUAL_IMPORTANCE, Former, Memory, Notice, Order, Scope
-from .types.query import ONCE, Analysis, Join, Plan, Query, Repeats, Run, Signal, Statistics, Stopwatch, Where
+from .types.memory import USUAL_IMPORTANCE, Entry, Former, Memory, Notice, Order, Scope
+from .types.query import ONCE, All, Analysis, Either, Holds, Join, Plan, Query, Repeats, Statistics, Stopwatch, Where
+from .types.results import Run, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .types.columns import MemoryId
-    from .types.expressions import Expression
+    from .types.memory import MemoryId
+    from .types.query import Expression
     from .types.results import Candidates, Context
     from .types.trail import NameProbe
 
@@ -31,36 +31,6 @@ ADDED_LACKING = "added-vectors-missing"  # the same of the additional model
 ALTERED = "damaged-text"  # the notice of an answer that shows a text which is not the one that was stored
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 SortingKey = tuple[object, ...]  # position of a memory in a list of some order; later ones have a greater key
-UNKNOWN_READER = 0  # earlier than all that are known
-
-
-class Name(NamedTuple):
-    """One name of a memory: as written, its key, its words, and how specific a path it is (0 for no path)."""
-
-    text: str
-    key: str
-    words: tuple[str, ...]
-    specificity: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Memory ready to be stored: analysed, named and fingerprinted outside any transaction.
-
-    `embed_text` is `embedded_text` of the memory. `letters` is true for a language whose words are also matched by the
-    letters inside them; `marks` are its date words, speaker and language; `language` is that of texts that do not show
-    theirs; `reader` is the version of the analyzer that tokenized its text.
-    """
-
-    memory: Memory
-    tokens: tuple[str, ...]
-    names: tuple[Name, ...]
-    embed_text: str
-    embed_hash: str
-    letters: bool = False
-    marks: tuple[str, ...] = ()
-    language: str = ""
-    reader: int = UNKNOWN_READER
 
 
 class FileRecord(NamedTuple):

@@ -14,7 +14,7 @@ from whyrank.providers.endpoint import Endpoint
 from whyrank.providers.http import Transport
 from whyrank.providers.multilingual import Multilingual
 from whyrank.providers.openai import OpenAiEmbedder, ServedModel
-from whyrank.providers.vectors import with_cache
+from whyrank.providers.registry import with_cache
 from whyrank.providers.wordllama import WordLlama
 from whyrank.testing.embedder_contract import EmbedderContract
 from whyrank.testing.fakes import WordDirections

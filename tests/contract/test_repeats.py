@@ -14,9 +14,10 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope, Source
-from whyrank.types.query import Run, Signal, Where
+from whyrank.types.query import Where
 
 if TYPE_CHECKING:
+    from whyrank.types.results import Run, Signal
     from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(now=NOW)

@@ -10,8 +10,8 @@ from whyrank import Run, rank
 from whyrank.analysis.query import analyse
 from whyrank.ranking.recipes import RECIPES, rank_pool
 from whyrank.types.memory import Memory
-from whyrank.types.query import Query, Signal, Where
-from whyrank.types.results import Context, Labels
+from whyrank.types.query import Query, Where
+from whyrank.types.results import Context, Labels, Signal
 from whyrank.types.trail import Part, Step, TermBoost, TermValue, render
 
 NOW = 1_700_000_000.0

@@ -22,16 +22,17 @@ from whyrank.ranking.counterfactuals import (
     NEARLY,
     Change,
     DroppedTerm,
+    Knob,
     Pool,
     are_level,
     changes,
     is_above,
+    knobs,
     seek,
     standing,
 )
 from whyrank.ranking.diversity import MMR
-from whyrank.ranking.parameters import Adjustments, Knob, adjusted, knobs
-from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.ranking.recipes import RECIPES, Adjustments, Recipe, adjusted
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -47,15 +48,14 @@ from whyrank.ranking.stages import (
 )
 from whyrank.search.explain import contrast
 from whyrank.search.searcher import Searcher
-from whyrank.types.expressions import label_of
 from whyrank.types.memory import GLOBAL, Memory
-from whyrank.types.query import Query, Stopwatch, Where
+from whyrank.types.query import Query, Stopwatch, Where, label_of
 from whyrank.types.results import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whyrank.ranking.ranking import Stage
+    from whyrank.ranking.stages import Stage
 
 SETTINGS = (
     Adjustments(),

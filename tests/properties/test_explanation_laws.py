@@ -22,14 +22,14 @@ from tests.properties.worlds import DAY, NOW, SEEN, memories, queries, scopes
 from tests.sums import faults, faults_of_hits, shared_names
 from whyrank.analysis.document import content_hash, entry_for
 from whyrank.interfaces import serialize
-from whyrank.protocols import Changes, Entry, Store
+from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.memory import Memory, Source
+from whyrank.types.memory import Entry, Memory, Source
 from whyrank.types.query import Query, Where
 
 if TYPE_CHECKING:

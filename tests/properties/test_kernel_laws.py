@@ -39,9 +39,8 @@ from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, Fiel
 from whyrank.storage.sqlite.postings.reader import Postings
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
-from whyrank.types.expressions import several, spelled
 from whyrank.types.memory import GLOBAL, Memory, Source
-from whyrank.types.query import Join, Where
+from whyrank.types.query import Join, Where, several, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.properties.test_search_laws import EMBEDDER, filled, told
 from tests.properties.worlds import BOB, NOW, SEEN, memories, temporary
 from whyrank.analysis.document import entry_for
-from whyrank.analysis.language import stem
 from whyrank.analysis.query import asked_for
+from whyrank.analysis.tokenizer import stem
 from whyrank.errors import BadQuery
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES

@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.worlds import SEEN, World, candidates, fusions, normalisers, recipes, worlds
-from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalizers import Normaliser, Sigmoid
-from whyrank.ranking.ranking import in_order
+from whyrank.ranking.fusion import Fuse, Normaliser, Sigmoid, Vote
 from whyrank.ranking.recipes import RECIPES, Recipe, guarded, rank
-from whyrank.types.query import Run
+from whyrank.types.results import Run, in_order
 from whyrank.types.trail import replay, total
 
 any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))

@@ -24,8 +24,8 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory
-from whyrank.types.query import Query, Signal, Where
-from whyrank.types.results import Context, Hit, Ranking, Results
+from whyrank.types.query import Query, Where
+from whyrank.types.results import Context, Hit, Ranking, Results, Signal
 
 EMBEDDER = WordDirections()
 OpenStore = Callable[[Path], Store]

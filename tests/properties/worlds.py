@@ -12,20 +12,22 @@ from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.ranking.boosts import PRESETS, Base, Importance, TokenGate, TokenMatch
 from whyrank.ranking.diversity import MMR, Similarity
-from whyrank.ranking.fusion import Absent, Fuse, Vote
-from whyrank.ranking.normalizers import (
+from whyrank.ranking.fusion import (
     Above,
     AboveFloor,
+    Absent,
     AgainstMass,
     Atan,
     BatchMax,
     DistributionBased,
+    Fuse,
     MinMax,
     Normaliser,
     ReciprocalRank,
     Saturating,
     Sigmoid,
     Theoretical,
+    Vote,
 )
 from whyrank.ranking.recipes import Recipe
 from whyrank.ranking.stages import (
@@ -43,17 +45,16 @@ from whyrank.ranking.stages import (
     Superseded,
 )
 from whyrank.testing.fakes import SharedWords, WordDirections
-from whyrank.types.columns import Candidate
 from whyrank.types.memory import GLOBAL, Memory, Scope, Source
-from whyrank.types.query import Plan, Query, Run, Signal, Statistics, Where
-from whyrank.types.results import Context, Labels
+from whyrank.types.query import Plan, Query, Statistics, Where
+from whyrank.types.results import Candidate, Context, Labels, Run, Signal
 from whyrank.types.trail import NameMatch, TermValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from whyrank.ranking.ranking import Stage
+    from whyrank.ranking.stages import Stage
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

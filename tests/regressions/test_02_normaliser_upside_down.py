@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ranking.normalizers import Saturating, Sigmoid
+from whyrank.ranking.fusion import Saturating, Sigmoid
 
 
 def test_the_broken_formula_is_upside_down_and_ours_are_not() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whyrank.ranking.recipes import RECIPES
-from whyrank.types.query import RunName
 
 if TYPE_CHECKING:
     from tests.regressions.conftest import OpenEngine
+    from whyrank.types.query import RunName
 
 QUERY = "ticket number zqx4471"
 LONE = "zqx4471: the harbour master counts crates of lemons every Friday"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from whyrank import Run, rank
-from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalizers import Clamped, Saturating
+from whyrank.ranking.fusion import Clamped, Fuse, Saturating, Vote
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import MinScore
 

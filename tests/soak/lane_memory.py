@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.hostile import fill, open_store
-from whyrank.analysis.caches import most_shared_bytes
+from whyrank.analysis.normalize import most_shared_bytes
 
 from .lanes import Counts, Lane
 

@@ -10,7 +10,7 @@ import pytest
 
 import whyrank
 from whyrank import Engine
-from whyrank.analysis.caches import (
+from whyrank.analysis.normalize import (
     ENTRY_BYTES,
     LONGEST_WORD,
     ByteBoundedCache,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whyrank.types.columns import array_of, column_of, with_gaps
+from whyrank.types.results import array_of, column_of, with_gaps
 
 IDS = ["a", "b", "c"]
 

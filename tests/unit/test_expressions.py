@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.types.expressions import (
+from whyrank.types.query import (
     All,
     Either,
     Expression,

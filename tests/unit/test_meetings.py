@@ -18,7 +18,7 @@ from whyrank.errors import ConfigError, ProviderRefused, StoreFull
 from whyrank.storage.sqlite import purge
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
-from whyrank.types.columns import unit_row, unit_rows
+from whyrank.types.memory import unit_row, unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

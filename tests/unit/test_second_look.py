@@ -13,7 +13,7 @@ from whyrank.errors import ConfigError, NotFound
 from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.interfaces.cli.main import main
 from whyrank.interfaces.cli.output import heading
-from whyrank.ranking.normalizers import Atan
+from whyrank.ranking.fusion import Atan
 from whyrank.types.memory import GLOBAL, Document, Memory, Scope
 
 if TYPE_CHECKING:

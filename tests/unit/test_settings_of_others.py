@@ -9,7 +9,7 @@ import pytest
 import whyrank
 from whyrank.config.load import WORKSPACE_FILE, Config, load, user_file
 from whyrank.errors import ConfigError
-from whyrank.ranking.normalizers import Above
+from whyrank.ranking.fusion import Above
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.stages import OpenClawSelection
 

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from whyrank.errors import MissingExtra, ProviderError
 from whyrank.providers.onnx.description import Pinned
 from whyrank.providers.wordllama import FILES, FINGERPRINT, TABLE, WordLlama, fetched_folder, install
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WHEEL = "wordllama-0.4.0.post1-cp313-cp313-manylinux2014_x86_64.whl"
 

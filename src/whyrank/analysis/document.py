@@ -1,26 +1,57 @@
-"""Entries: the ids, tokens, names, date words and content hashes of memories."""
+"""Entries: the ids, tokens, names, date words and content hashes of memories, and whether two texts mean the same.
+
+`reading_of` analyses a text for the index, piece by piece between its spaces, with a token cache.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
-from itertools import repeat
-from operator import attrgetter
-from typing import TYPE_CHECKING
+import re
+from functools import lru_cache, reduce
+from itertools import chain, groupby, repeat
+from operator import attrgetter, or_
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocols import Entry, Name
-from ..types.memory import GLOBAL, Scope
-from .dates import asked_dates, date_words, told_dates
-from .language import language_mark
+from ..types.memory import GLOBAL, Entry, Scope
+from .dates import (
+    ANY_DATE,
+    DOUBTFUL_MONTH,
+    MONTH_OF,
+    asked_dates,
+    date_words,
+    dated,
+    dated_as_written,
+    has_digit,
+    told_dates,
+)
 from .names import names_of, speaker_mark
-from .normalize import same_bytes
-from .tokenizer import Reading, reading_of
+from .normalize import LONGEST_WORD, compose, same_bytes, share
+from .tokenizer import (
+    MAX_TOKEN_LETTERS,
+    STOP_WORDS,
+    VOTERS,
+    VOTING_WORDS,
+    content_in,
+    content_of,
+    is_camel,
+    language_mark,
+    latin_language,
+    leaning,
+    run_tokens,
+    script_language,
+    shown_language,
+    standing_alone,
+    stem,
+    tokens_of,
+    voices_in,
+    voted,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from ..types.columns import MemoryId
-    from ..types.memory import Memory
+    from ..types.memory import Memory, MemoryId
+    from ..types.trail import Name
 
 
 def searchable_text(memory: Memory) -> str:
@@ -177,3 +208,171 @@ def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:
         number = seen.get(text, 0)
         yield text, number
         seen[text] = number + 1
+
+
+_NUMBER = re.compile(r"\d+")
+# Words that turn a sentence round, in the languages whose stop words are known here; all of them are short and common.
+_NEGATING = """
+no not never none nothing nobody neither nor without cannot nicht kein keine keinen nie niemals ohne ne
+pas jamais sans non mai senza nunca sin nem não sem niet geen nooit zonder inte ingen aldrig utan не ни нет никогда без
+"""
+_NEGATIONS = frozenset(_NEGATING.split())
+_SPOKEN_WORD = re.compile(r"[^\W\d_]+(?:'t\b)?")
+
+
+def may_be_one(text: str, other: str) -> bool:
+    """Return whether two texts with near vectors may mean the same.
+
+    Ports, versions and dates, a "not", or who pays whom make a difference: numbers and negations must agree, and the
+    words that both have must come in the same order.
+    """
+    return (
+        numbers_in(text) == numbers_in(other)
+        and _negations(text) == _negations(other)
+        and _shared(text, other) == _shared(other, text)
+    )
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text, in no order: ports, versions and dates hardly change a vector."""
+    return sorted(_NUMBER.findall(text))
+
+
+def _negations(text: str) -> int:
+    words = _SPOKEN_WORD.findall(text.casefold().replace("\u2019", "'"))
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in words)
+
+
+def _shared(text: str, other: str) -> list[str]:
+    """Return the words of a text that the other also has, in the order of their first occurrence."""
+    known = set(tokens_of(other))
+    return [token for token in dict.fromkeys(tokens_of(text)) if token in known]
+
+
+# Signs that are part of no word they precede or follow; of `c++`, `c#` and `_x` they are.
+_AROUND = '.,;:!?()"*[]{}<>=~$&|^%`/@\\-'
+
+
+# Pieces of text kept for a language, about 25 MB; a full cache starts anew.
+_MOST_PIECES = 131_072
+_LONGEST_ADDRESS = 256
+# Cost of one word in the cache: so many letters of an address, so many tokens of a script without spaces.
+_LETTERS_OF_A_PIECE, _TOKENS_OF_A_PIECE = 24, 8
+
+
+class Reading(NamedTuple):
+    """Index tokens of a text, its language, its kinds of dates, and the language if its words show it."""
+
+    tokens: tuple[str, ...]
+    language: str
+    dated: int
+    shown: str = ""
+
+
+def reading_of(text: str, default_language: str) -> Reading:
+    """Analyse a text for the index: its tokens, its language and whether it may name a date."""
+    composed, cache = compose(text), _cache_for(default_language)
+    try:
+        read = cache.read(composed)
+    except _TooLong:
+        return _read_around(cache, text, composed)
+    # All words have a vote, and the default has as many as all others together: it has won.
+    is_default = read.words <= VOTING_WORDS and read.leaning >= 0
+    latin = default_language if is_default else latin_language(composed, default_language)
+    tokens = read.tokens if latin == default_language else ()
+    # Digits may be joined by others when a text is composed (`2023²`), but not by its ellipses and apostrophes.
+    is_written_so = composed == text or composed == text.replace("…", "...").replace("’", "'")
+    dates = read.dated if is_written_so else read.dated | dated_as_written(text)
+    if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
+        dates = 0
+    shown = script_language(text)
+    if shown is None:  # a language with a positive leaning has more votes than any other
+        shown = latin if read.leaning > 0 else voted(standing_alone(composed), default_language)[1]
+    return Reading(tokens or content_in(composed, latin), shown or latin, dates, shown)
+
+
+def _read_around(cache: _TokenCache, text: str, composed: str) -> Reading:
+    """Read a text with pieces too long to cache, such as checksums: its words are read from the cache."""
+    latin = latin_language(composed, cache.latin)
+    tokens = tuple(chain.from_iterable(_tokens_around(cache, composed))) if latin == cache.latin else ()
+    shown = shown_language(text, cache.latin)
+    return Reading(tokens or content_in(composed, latin), shown or latin, ANY_DATE, shown)
+
+
+def _tokens_around(cache: _TokenCache, composed: str) -> Iterator[tuple[str, ...]]:
+    for is_short, pieces in groupby(composed.split(), lambda piece: len(piece) <= LONGEST_WORD):
+        between = " ".join(pieces)
+        yield cache.read(between).tokens if is_short else content_of(between, cache.latin)
+
+
+class _TooLong(Exception):
+    """A piece is longer than words and addresses are, and does not come again."""
+
+
+class _Read(NamedTuple):
+    """Sums over the pieces of a text: tokens, words, leaning to the language, kinds of dates."""
+
+    tokens: tuple[str, ...]
+    words: int
+    leaning: int
+    dated: int
+
+
+class _TokenCache(dict[str, tuple[str, ...]]):
+    """Cache of the tokens of pieces between spaces, in one language; no word or month spans a space."""
+
+    def __init__(self, latin: str) -> None:
+        super().__init__()
+        self.latin = latin
+        self.room = 0  # cached size, in words
+        # The few pieces that vote, may be dates, or are several words: leaning, words more than one, dates.
+        self._more: dict[str, tuple[int, int, int]] = {}
+        self._telling = frozenset(VOTERS.keys() | MONTH_OF.keys() | STOP_WORDS.get(latin, frozenset()))
+
+    def read(self, composed: str) -> _Read:
+        """Read the pieces of a composed text from the cache."""
+        pieces = composed.split()
+        tokens = tuple(chain.from_iterable([*map(self.__getitem__, pieces)]))
+        more = [*filter(None, map(self._more.get, pieces))]
+        leanings, words, dates = zip(*more, strict=True) if more else ((), (), ())
+        return _Read(tokens, len(pieces) + sum(words), sum(leanings), reduce(or_, {*dates}, 0))
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        """Analyse a new piece and keep its tokens."""
+        if len(piece) > LONGEST_WORD and (len(piece) > _LONGEST_ADDRESS or not piece.isascii() or piece.isalnum()):
+            raise _TooLong
+        tokens = self._plain_tokens(piece)
+        if tokens is None:
+            tokens = content_of(piece, self.latin)
+            words = standing_alone(piece)
+            more = leaning(self.latin, voices_in(words)), max(0, len(words) - 1), dated(piece)
+            if any(more):
+                self._more[piece] = more
+        self[piece] = tokens
+        by_letters = 1 if len(piece) <= LONGEST_WORD else len(piece) // _LETTERS_OF_A_PIECE
+        self.room += max(by_letters, len(tokens) // _TOKENS_OF_A_PIECE)
+        return tokens
+
+    def _plain_tokens(self, piece: str) -> tuple[str, ...] | None:
+        """Return the tokens of an ASCII word with signs around it; None if it votes or names a month."""
+        word = piece.strip(_AROUND)
+        folded = word.lower()
+        if not (word.isalpha() and word.isascii()) or folded in self._telling or len(word) > MAX_TOKEN_LETTERS:
+            return None
+        if folded == piece:
+            return (stem(piece, self.latin),)
+        if is_camel(word):
+            return tuple([token.text for token in run_tokens(word, self.latin) if not token.is_stop_word])
+        return self[folded]
+
+
+_caches: dict[str, _TokenCache] = {}
+share(lambda: sum(cache.room for cache in [*_caches.values()]), _MOST_PIECES)
+
+
+def _cache_for(latin: str) -> _TokenCache:
+    """Return the token cache of a language: a new one if it is full, as other threads may read the old."""
+    cache = _caches.get(latin)
+    if cache is None or cache.room >= _MOST_PIECES:
+        cache = _caches[latin] = _TokenCache(latin)
+    return cache

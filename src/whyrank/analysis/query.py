@@ -9,44 +9,57 @@ from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadQuery
-from ..types.expressions import All, Begins, Either, Expression, Holds, Leaf, Not, Says, label_of, several, wanted
 from ..types.memory import CATEGORIES, KINDS, Memory, Notice
-from ..types.query import Analysis, QueryKind
+from ..types.query import (
+    All,
+    Analysis,
+    Begins,
+    Either,
+    Expression,
+    Holds,
+    Leaf,
+    Not,
+    QueryKind,
+    Says,
+    label_of,
+    meant,
+    several,
+    wanted,
+)
 from ..types.trail import NameProbe
 from .dates import MONTH_OF, TELLING, asked_dates, told_dates
-from .language import (
+from .names import FUNCTION_WORDS, asked_speakers, entities_in, is_identifier, probe_for, windows_of
+from .normalize import clean, compose, fold, pattern, text_cache, unspaced_letters
+from .tokenizer import (
     DEFAULT_LANGUAGE,
     LATIN_LANGUAGES,
-    QUESTION_WORDS,
-    is_stub,
-    language_of,
-    latin_language,
-    shown_language,
-    spellings,
-    stems_beginning,
-    voted,
-    word_language,
-)
-from .names import FUNCTION_WORDS, asked_speakers, entities_in, is_identifier, probe_for, windows_of
-from .normalize import clean, compose, fold, pattern, unspaced_letters
-from .tokenizer import (
     MAX_TOKEN_LETTERS,
+    QUESTION_WORDS,
+    STUB_LETTERS,
     all_tokens,
     asked_tokens,
     bigrams,
     content_of,
+    is_stub,
     is_unspaced,
     joined,
+    language_of,
+    latin_language,
     parts_of,
     plain_asked,
     plain_tokens,
     plain_words,
     run_tokens,
     runs_in,
+    script_language,
+    shown_language,
     singular_of,
     spelled,
     spoken_words,
+    stem,
     tokens_of,
+    voted,
+    word_language,
     word_token,
 )
 
@@ -189,6 +202,17 @@ def long_terms(terms: Sequence[str], text: str, default_language: str = DEFAULT_
     stubs = (part for word in words for part in parts_of(word) if is_stub(part, word_language(part, latin)))
     short = {word_token(stub, latin).text for stub in stubs}
     return tuple(term for term in terms if term not in short) or tuple(terms)
+
+
+def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """Return the words of a text that a term represents, as written; none for a term of no single word."""
+    composed = compose(text)
+    latin = latin_language(composed, default_language)
+    runs = dict.fromkeys(runs_in(composed, is_spaced=True))
+    if label_of(term).endswith("*"):
+        return (label_of(term),)
+    wanted = {token for one in meant(term) for token in one.split(" ")}
+    return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
 
 
 MAX_READINGS = 64  # of a phrase; beyond three identifiers they are all read alike
@@ -676,3 +700,86 @@ def _code(code: str, tokens: frozenset[str], latin: str) -> Code:
 def _is_one_code(run: str) -> bool:
     is_code = _LETTERS_FIRST.fullmatch(run) or _DIGITS_FIRST.fullmatch(run)
     return is_code is not None and len(_DIGIT.findall(run)) >= _FEWEST_DIGITS and len(run) <= _MOST_LETTERS
+
+
+# Endings that the stemmers remove, the longest chains first of all: every tail of one may be missing.
+_ENDINGS = {
+    "en": "izations isations ationally ational ations atively atives ators ating ated ates atory ancies encies ances "
+    "ences antly ently ants ents ability abilities ibility ibilities ables ably ibles ibly alities ally alisms alists "
+    "fulness fully iveness ively ives ousness ously ness nesses ments mental ically icals icities ics ities isms ists "
+    "istic izers izing ized izes isers ising ised ises ions ingly ings edly lessly lessness ologies ologists ional "
+    "ers ors ies ied iest ier ily iness ing ed es er est s e y ly",
+    "de": "ungen ungs heiten keiten lichkeit lichen lichste igkeiten igen ischen ieren ierung ierte ierten erinnen "
+    "ern enden ende ten test tet te en em er es e n s st t",
+    "fr": "ations ateurs atrices ements issement amment emment ités ives ifs euses eurs ables ibles ismes istes ances "
+    "ences issait issant issent aient erait erons antes ants ées és er ez ons ent ais ait ant aux es e s",
+    "es": "aciones adoras adores amientos imientos amente mente idades ables ibles istas ismos ancias encias iendo "
+    "ando aron ieron aban ados adas idos idas ar er ir as os es a o s",
+    "it": "azioni atori atrici amenti imenti amente mente ità abili ibili isti ismi anze enze ando endo avano ati "
+    "ate uti ute are ere ire ano ono i e a o",
+    "pt": "ações adores adoras amentos imentos amente mente idades áveis íveis istas ismos âncias ências ando endo "
+    "indo aram avam ados adas idos idas ar er ir as os es a o s",
+    "nl": "ingen heden lijke lijks ingen aties ering eringen ende ten den sten en er es je jes te de t d s",
+    "sv": "ningarna ningar heterna heter ligen ligt liga arna erna orna andet ande ende aste ade are ar er or en et a "
+    "e s t",
+    "ru": "ированиями ирования ированный ированы ировать ованиями ования ованный овать ениями ением ениях ения ение "
+    "аниями анием ания ание остями остью ости ость тельного тельный тельная тельно ского ской ские ский ная ного ные "
+    "ный ыми ими ого его ому ему ами ями ах ях ов ев ей ой ый ий ая яя ое ее ые ие ать ять ить еть ала али ила или "
+    "ает ают ует уют ет ут ют ит ат ят а я о е ы и у ю ь",
+}
+# Inflections before which a word may change ("runn-ing", "citi-es"), tried whatever the beginning ends with.
+_ALWAYS = 3  # letters; longer endings only where the beginning ends with a part of them
+
+
+# Letters that the stemmers write otherwise, anywhere in a word.
+_RESPELLED: Mapping[str, Mapping[int, str | int]] = {
+    "de": {ord("ä"): "a", ord("ö"): "o", ord("ü"): "u", ord("ß"): "ss"},
+    "el": str.maketrans("άέήίόύώϊϋΐΰ", "αεηιουωιυιυ"),
+    "es": str.maketrans("áéíóú", "aeiou"),
+    "it": str.maketrans("áéíóú", "àèìòù"),
+    "ru": str.maketrans("ё", "е"),
+}
+
+
+def spellings(beginning: str, latin: str) -> tuple[str, ...]:
+    """Return a prefix as a text writes it, and as the stemmer of the text's language does."""
+    language = script_language(beginning) or latin
+    return tuple(dict.fromkeys((beginning, beginning.translate(_RESPELLED.get(language, {})))))
+
+
+@text_cache(4_096)
+def stems_beginning(beginning: str, latin: str) -> tuple[str, ...]:
+    """Return stems of words that begin so although the stem itself does not, in the language of a text."""
+    language = script_language(beginning) or latin
+    if len(beginning) <= STUB_LETTERS or not beginning.isalpha():
+        return ()
+    stems = (stem(word, language) for word in dict.fromkeys(_completed(beginning, language)))
+    known = spellings(beginning, latin)
+    return tuple(dict.fromkeys(found for found in stems if not found.startswith(known)))
+
+
+def foreign_stems_beginning(beginning: str, latin: str) -> tuple[str, ...]:
+    """Return the same in the Latin languages that a text was not taken for."""
+    others = _others(beginning, latin)
+    return tuple(dict.fromkeys(found for language in others for found in stems_beginning(beginning, language)))
+
+
+def foreign_spellings(beginning: str, latin: str) -> tuple[str, ...]:
+    """Return a prefix as the stemmers of these languages write it, where that differs."""
+    written = (one for language in _others(beginning, latin) for one in spellings(beginning, language)[1:])
+    return tuple(dict.fromkeys(written))
+
+
+def _others(beginning: str, latin: str) -> list[str]:
+    return [] if script_language(beginning) else [language for language in LATIN_LANGUAGES if language != latin]
+
+
+def _completed(beginning: str, language: str) -> Iterator[str]:
+    """Yield the words that a prefix may belong to: itself, and completed by the rest of an ending."""
+    yield beginning
+    for ending in _ENDINGS.get(language, "").split():
+        if len(ending) <= _ALWAYS:
+            yield beginning + ending
+        for held in range(1, len(ending)):
+            if beginning.endswith(ending[:held]):
+                yield beginning + ending[held:]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..types.expressions import meant
-from .language import DEFAULT_LANGUAGE, latin_language
+from ..types.query import meant
 from .normalize import UNSPACED, compose, pattern
-from .tokenizer import Token, is_unspaced, run_tokens
+from .tokenizer import DEFAULT_LANGUAGE, Token, is_unspaced, latin_language, run_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,43 +1,370 @@
-"""Text to index tokens: Unicode words, bigrams for unspaced scripts, identifiers and their parts.
+"""Text to index tokens: the vote on its language, stop words, stems, words, bigrams, identifiers and their parts.
 
-`reading_of` analyses a text for the index, piece by piece between its spaces, with a token cache. `tokens_of` and its
-variants analyse texts and questions whole. Both end in `run_tokens`, which makes the tokens of one word.
+A language is detected by script, else by a vote of stop words. `tokens_of` and its variants analyse texts and questions
+whole; all end in `run_tokens`, which makes the tokens of one word.
 """
 
 from __future__ import annotations
 
 import re
-from functools import reduce
-from itertools import chain, groupby
-from operator import or_
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..types.expressions import label_of, meant
-from .caches import LONGEST_WORD, share, text_cache
-from .dates import ANY_DATE, DOUBTFUL_MONTH, MONTH_OF, dated, dated_as_written, has_digit
-from .language import (
-    DEFAULT_LANGUAGE,
-    LATIN_LANGUAGES,
-    STOP_WORDS,
-    TOLD_WORDS,
-    UNSPACED_WORDS,
-    VOTERS,
-    VOTING_WORDS,
-    latin_language,
-    leaning,
-    script_language,
-    shown_language,
-    standing_alone,
-    stem,
-    stems,
-    voices_in,
-    voted,
-    word_language,
-)
-from .normalize import UNSPACED, compose, fold, pattern
+import snowballstemmer
+
+from .normalize import ASSUMED, SHOWN, UNSPACED, compose, fold, pattern, text_cache
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+
+_EN = """
+a an the this that these those and or but nor so if than then else as of at by for from in into on onto off over to
+up with about out how what which who whom whose when where why whether i me my mine we us our ours you your yours he
+him his she her hers it its they them their theirs myself yourself himself herself itself ourselves themselves am is
+are was were be been being do does did doing done have has had having can could will would shall should may might
+must not no there here just too very don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't
+shouldn't haven't hasn't hadn't i'm i've i'll i'd you're you've you'll you'd he's she's it's we're we've we'll
+they're they've they'll that's there's what's who's where's how's let's
+"""
+_DE = """
+der die das den dem des ein eine einen einem einer eines und oder aber denn doch sondern als wie wenn weil dass daß
+ob obwohl während bevor nachdem damit an am auf aus bei beim bis durch für gegen hinter in im ins mit nach neben
+ohne seit über um unter vom von vor zu zum zur zwischen ich mich mir mein meine meinen meinem meiner meines du dich
+dir dein deine er ihn ihm sein seine seinen seinem seiner seines sie ihr ihre ihren ihrem ihrer ihres es wir uns
+unser unsere ihnen euch euer eure man sich selbst dieser diese dieses diesen diesem jener jene jenes welcher welche
+welches welchen welchem wer was wem wen wessen wann wo woher wohin warum wieso weshalb womit wodurch wofür wogegen woran
+worauf woraus worin worüber wovon wozu bin bist
+ist sind seid war warst waren wart sei wäre wären gewesen habe hast hat haben habt hatte hattest hatten hätte hätten
+werde wirst wird werden werdet wurde wurden würde würden worden kann kannst können konnte konnten könnte soll sollen
+sollte muss müssen musste mussten darf dürfen will wollen wollte mag möchte nicht kein keine keinen keinem keiner
+nur noch schon auch so da dort hier dann dabei daran darauf daraus dazu davon sehr mehr viel viele
+"""
+_RU = """
+и в во не на но а я он она оно мы вы они меня мне мной тебя тебе тобой его ему им её ей нею нас нам нами вас вам
+вами их ими с со к ко у о об обо от до из изо за по под над при про для без через между перед около после ли же бы б
+что чтобы как так когда где куда откуда почему зачем кто кого кому кем чего чему чем какой какая какое какие каких
+каким какую каком сколько который которая которое которые которого которой которых которым это этот эта эти этого
+этой этих этому этим тот та то те того той тех тому тем весь все всё всех всем всей был была было были быть есть
+будет будут буду будем если или либо ни да нет ещё еще уже только лишь тоже также там тут здесь потом тогда сам сама
+само сами себя себе собой свой своя свое свои своего своей своих мой моя мое мои моего моей твой наш наша наше наши
+ваш ваша ваше ваши очень можно может могут мог могла могли надо нужно
+"""
+_FR = """
+le la les un une des du de d l au aux ce cet cette ces et ou mais donc or ni car que qu qui quoi dont où quand
+comment pourquoi combien quel quelle quels quelles si ne pas plus je j me m moi tu te t toi il elle on nous vous ils
+elles lui leur leurs se s y en mon ma mes ton ta tes son sa ses notre nos votre vos à dans par pour sur sous avec
+sans chez vers entre depuis pendant avant après suis es est sommes êtes sont étais était étaient été être ai as a
+avons avez ont avais avait avaient eu avoir fait faire peut peuvent doit doivent sera seront serait aussi très cela
+ça c n
+"""
+_ES = """
+el la los las un una unos unas lo de del al a y e o u pero sino ni que quien quienes cual cuales cuyo donde dónde
+cuando cuándo como cómo por porque qué quién cuál cuánto cuántos si no yo me mi mí mis tú te ti tu tus él ella ello
+nosotros nos vosotros os ellos ellas les le se su sus nuestro nuestra vuestro este esta estos estas ese esa esos
+esas aquel aquella en con sin para sobre entre desde hasta hacia ante bajo tras durante soy eres es somos son era
+eras eran fue fueron sido ser estoy está están estaba estaban estado estar he has ha hemos han había habían haber
+tengo tiene tienen puede pueden debe deben muy más también ya
+"""
+_IT = """
+il lo la i gli le un uno una di del dello della dei degli delle a al allo alla ai agli alle da dal dalla dai in nel
+nella nei nelle con su sul sulla per tra fra e ed o ma se che chi cui quale quali quando dove come perché quanto
+quanti cosa non io mi me tu ti te lui lei si noi ci voi vi loro mio mia tuo sua suo nostro vostro questo questa
+questi queste quello quella sono sei è siamo siete era erano stato stata essere ho hai ha abbiamo avete hanno aveva
+avevano avere può possono deve devono anche più molto già ne
+"""
+_PT = """
+o a os as um uma uns umas de do da dos das em no na nos nas ao aos à às por pelo pela pelos pelas com sem sob sobre
+para entre até desde e ou mas nem que quem qual quais quando onde como porque quanto quantos se não eu me mim meu
+minha tu te ti teu tua ele ela nós vós eles elas lhe lhes seu sua seus suas nosso nossa este esta estes estas esse
+essa isso isto aquele aquela sou és é somos são era eram foi foram sido ser estou está estão estava estavam estar
+tenho tem têm tinha tinham ter há pode podem deve muito mais já
+"""
+_NL = """
+de het een en of maar want dus als dan dat die dit deze wie wat waar wanneer waarom hoe welke welk ik me mij mijn je
+jij jou jouw u uw hij hem zijn zij ze haar wij we ons onze jullie hun hen er hier daar te van in op aan met voor
+door over bij naar uit om tot tegen tussen onder zonder na ben bent is was waren geweest wordt worden werd werden
+heb hebt heeft hebben had hadden kan kunnen kon zal zullen zou zouden moet moeten mag niet geen ook nog al wel zo
+zeer veel meer
+"""
+_SV = """
+den det en ett och eller men för att som om när var där hur varför vem vad vilken vilket vilka jag mig min mitt mina
+du dig din ditt han honom hans hon henne hennes vi oss vår vårt ni er de dem deras sig sin sitt sina denna detta
+dessa i på av till från med utan under över mellan efter före hos är var varit vara blir blev har hade haft ha kan
+kunde ska skulle måste får inte ej också redan här mycket mer
+"""
+
+_SPOKEN = {"en": _EN, "de": _DE, "ru": _RU, "fr": _FR, "es": _ES, "it": _IT, "pt": _PT, "nl": _NL, "sv": _SV}
+STOP_WORDS: dict[str, frozenset[str]] = {language: frozenset(words.split()) for language, words in _SPOKEN.items()}
+
+# Words that phrase a question without being searched, as "still" in "it still breaks": any and some, how much and
+# how many, adverbs that only stress. The other lists have their like above. Texts keep them, so that phrases hold them
+# and no store needs a reindex. Not "all", "every", "before", "somebody": these distinguish notes and conversations.
+_TOLD_EN = "any some much many also only even ever still already yet again really quite"
+TOLD_WORDS: dict[str, frozenset[str]] = {"en": frozenset(_TOLD_EN.split())}
+
+# Function words of scripts without spaces: particles, pronouns, question words, auxiliaries. Questions leave them away;
+# texts keep them, for a word cut out of a run of letters would join its neighbours.
+_UNSPACED = """
+的 地 得 了 着 过 是 在 有 和 与 及 或 而 且 但 也 都 就 还 又 很 最 更 不 没 没有 吗 呢 吧 啊 呀 被 把 对 对于
+关于 从 向 往 到 给 跟 比 为 为了 因 因为 由 由于 于 以 以及 之 其 此 该 这 那 这个 那个 这些 那些 我 你 您 他
+她 它 我们 你们 他们 她们 它们 自己 什么 甚么 怎么 怎样 怎么样 如何 为什么 为何 哪 哪个 哪些 哪里 哪儿 哪一 谁
+几 多少 多久 何 何时 何处 何地 何种 是否 能 能否 可以 会 要 请 请问 嗎 沒 沒有 這 這個 這些 個 們 我們 你們 他們
+為 為什麼 什麼 怎麼 誰 幾 從 對 還 與 の は が を に へ と で も や か ね よ な から まで より など だけ ので
+のに です だ である ます でした だった ました ません した して する される され いる います ある あり いた
+あった この その あの これ それ あれ ここ そこ どこ いつ だれ なに なん なぜ どう どの どれ どんな どのように
+いくつ いくら という について
+"""
+UNSPACED_WORDS = frozenset(_UNSPACED.split())
+
+_QUESTIONS = {
+    "en": "how what which who whom whose when where why is are was were do does did can could will would should",
+    "de": "wie was wer wem wen wessen wann wo woher wohin warum wieso weshalb welche welcher welches ist sind",
+    "ru": "что как когда где куда откуда почему зачем кто кого какой какая какие сколько чем",
+    "fr": "que qui quoi où quand comment pourquoi combien quel quelle quels quelles est",
+    "es": "qué quién cuál dónde cuándo cómo cuánto cuántos",
+    "it": "che chi quale quali quando dove come perché quanto quanti cosa",
+    "pt": "que quem qual quais quando onde como porque quanto quantos",
+    "nl": "wie wat waar wanneer waarom hoe welke welk",
+    "sv": "hur varför vem vad vilken vilket vilka när var",
+}
+QUESTION_WORDS = {language: frozenset(words.split()) for language, words in _QUESTIONS.items()}
+
+DEFAULT_LANGUAGE = "en"
+VOTING_WORDS = 400  # the beginning of a text is enough to detect its language
+SURE_VOTES = 2
+_LONGEST_CHUNK = 4_096  # characters of a text whose language is cached
+WORDS_FOR_ONE_VOTE = 2  # in longer texts than this, one function word of a language may decide
+
+
+# Separate words: a part of a path, an address or an identifier is no evidence of the language.
+_SEPARATE_WORD = pattern(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
+_ASCII_SEPARATE_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
+_ASCII = bytes(range(128))
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
+_LETTERS_OF = {
+    "ja": r"\p{Hiragana}\p{Katakana}",
+    "ko": r"\p{Hangul}",
+    "zh": r"\p{Han}",
+    "th": r"\p{Thai}",
+    "ru": r"\p{Cyrillic}",
+    "el": r"\p{Greek}",
+    "ar": r"\p{Arabic}",
+    "he": r"\p{Hebrew}",
+    "hi": r"\p{Devanagari}",
+    "ta": r"\p{Tamil}",
+    "hy": r"\p{Armenian}",
+}
+_SCRIPTS = {language: pattern(f"[{letters}]") for language, letters in _LETTERS_OF.items()}
+_ANY_SCRIPT = pattern(f"[{''.join(_LETTERS_OF.values())}]")
+# Dashes, quotes, accents and pictures, which are all that most texts hold beyond ASCII: detected 20 times as fast.
+_SCRIPTLESS = re.compile("[\u0080-\u036f\u1e00-\u1eff\u2000-\u2125\u2127-\u2bff\ufe00-\ufe0f\U0001f300-\U0001faff]+")
+_LATIN = pattern(r"\p{Latin}")
+LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
+LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
+
+# Languages that each function word votes for; single letters are code.
+VOTERS: dict[str, list[str]] = {}
+for _language in LATIN_LANGUAGES:
+    for _word in STOP_WORDS[_language]:
+        if len(_word) > 1:
+            VOTERS.setdefault(_word, []).append(_language)
+
+# Function words elsewhere that are everyday words, or abbreviations, in English: alone they show no other language.
+# "AI" is not "j'ai", "per week" is not "per favore", "45 min" is not "min syster".
+_ENGLISH_TOO_TEXT = """
+ai ante bent bin car come con dan den die dig din dir door dove era eras ha hat hen io man men met min non os par per
+plus pour sin sob son till ton under van var want war ya yo
+"""
+_ENGLISH_TOO = frozenset(_ENGLISH_TOO_TEXT.split())
+_DOUBTFUL_VOICES = 3  # so many different ones do show it ("die … hat man den …"); with accents in the text, one less
+
+# A Japanese text is mostly Han; a fifth of kana is enough to distinguish it from Chinese.
+_KANA_SHARE = 0.2
+
+
+def language_of(text: str, default: str = DEFAULT_LANGUAGE) -> str:
+    """Return the language of a text, or the default if it cannot be detected."""
+    script = script_language(text)
+    return script if script is not None else latin_language(text, default)
+
+
+def script_language(text: str) -> str | None:
+    """Return the language of the dominant script, or None for Latin script and none."""
+    if text.isascii():
+        return None
+    strange = text.encode("utf-8", errors="ignore").translate(None, _ASCII).decode()
+    if _SCRIPTLESS.fullmatch(strange) or not _ANY_SCRIPT.search(strange):
+        return None
+    counts = {language: len(pattern.findall(strange)) for language, pattern in _SCRIPTS.items()}
+    if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:
+        counts["ja"] += counts["zh"]
+    language, count = max(counts.items(), key=lambda pair: pair[1])
+    # One Chinese character counts as three letters.
+    letters_each = 3 if language in ("ja", "ko", "zh") else 1
+    ascii_letters = len(text.encode("ascii", errors="ignore").translate(None, _NO_LETTERS))
+    if not count or count * letters_each < ascii_letters:  # as a text with a few symbols
+        return None
+    return language if count * letters_each >= len(_LATIN.findall(text)) else None
+
+
+@text_cache(256, _LONGEST_CHUNK)
+def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
+    """Let the stop words of a text vote; the default wins ties and silence."""
+    return voted(standing_alone(text), default)[0]
+
+
+def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> tuple[str, str]:
+    """Return the language that folded separate words vote for, and the same if they show it, else nothing."""
+    words = words[:VOTING_WORDS]
+    voices = voices_in(words)
+    votes: dict[str, int] = {}
+    for voice, count in Counter(voices).items():
+        for language in VOTERS[voice]:
+            votes[language] = votes.get(language, 0) + count
+    own, most = votes.pop(default, 0), max(votes.values(), default=0)
+    # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
+    if own >= most:
+        return default, default if own > most else ""
+    winner = next(language for language in LATIN_LANGUAGES if votes.get(language) == most)
+    is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
+    if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)):
+        return winner, winner
+    return default, ""
+
+
+def leaning(language: str, voices: Sequence[str]) -> int:
+    """Return the votes for a language minus the votes for all others together."""
+    speaking, against = _sides(language)
+    return sum(map(speaking.__contains__, voices)) - sum(map(against.__contains__, voices))
+
+
+@lru_cache(maxsize=4)
+def _sides(language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the function words that vote for a language, and those that vote for any other."""
+    speaking = frozenset(voice for voice, languages in VOTERS.items() if language in languages)
+    return speaking, frozenset(voice for voice, languages in VOTERS.items() if {*languages} - {language})
+
+
+def _is_shown(language: str, voices: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a non-English word votes for a language, or several do and no word is English."""
+    its_own = {voice for voice in voices if language in VOTERS[voice]}
+    if its_own - _ENGLISH_TOO:
+        return True
+    has_accents = any(not word.isascii() for word in words)
+    is_english = any("en" in VOTERS[voice] for voice in voices)
+    return not is_english and len(its_own) >= (_DOUBTFUL_VOICES - has_accents)
+
+
+def standing_alone(text: str) -> list[str]:
+    """Return the folded separate words of a text."""
+    folded = fold(text).replace("’", "'")
+    found: list[str] = (_ASCII_SEPARATE_WORD if folded.isascii() else _SEPARATE_WORD).findall(folded)
+    return found
+
+
+def voices_in(words: Sequence[str]) -> list[str]:
+    """Return the function words, whole or on a side of an apostrophe (don't, qu'il)."""
+    voices = [*filter(VOTERS.__contains__, words)]
+    for word in [word for word in words if "'" in word] if "'" in "".join(words) else ():
+        voices += [side for side in {*word.split("'")} - {word} if side in VOTERS]
+    return voices
+
+
+def shown_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
+    """Return the language that the script or the function words of a text show; nothing where none does."""
+    return script_language(text) or voted(standing_alone(text), default)[1]
+
+
+def language_mark(shown: str, default: str) -> str:
+    """Return the mark of a memory's language: the one it shows, or the default."""
+    return f"{SHOWN}{shown}" if shown else f"{ASSUMED}{default}"
+
+
+def marks_but_of(language: str) -> dict[str, str]:
+    """Return the marks of memories that show another language than this, each with that language."""
+    return {f"{SHOWN}{other}": other for other in LANGUAGES if other != language}
+
+
+def marks_of_language(language: str) -> tuple[str, str]:
+    """Return the marks of memories that are in a language, shown or assumed."""
+    return f"{SHOWN}{language}", f"{ASSUMED}{language}"
+
+
+@text_cache(16_384)
+def word_language(word: str, latin: str) -> str:
+    """Return the language one word is stemmed in: its own script's, or the text's Latin language."""
+    return script_language(word) or latin
+
+
+_ALGORITHMS = {
+    "ar": "arabic",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fr": "french",
+    "hi": "hindi",
+    "hy": "armenian",
+    "it": "italian",
+    "nl": "dutch",
+    "pt": "portuguese",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+}
+STUB_LETTERS = 2  # a stem this short is shared by too many words ("боюсь" becomes "бо")
+# Pool of idle stemmers, by algorithm. Creating one takes longer than stemming a word.
+_IDLE: dict[str, list[Any]] = {algorithm: [] for algorithm in _ALGORITHMS.values()}
+
+
+@text_cache(16_384)
+def is_stub(word: str, language: str) -> bool:
+    """Return whether a folded word, or its stem, is so short that too many words share it."""
+    algorithm = _ALGORITHMS.get(language)
+    stemmed = _stemmed([word], algorithm)[0] if algorithm else word
+    return min(len(word), len(stemmed)) <= STUB_LETTERS
+
+
+def stem(word: str, language: str) -> str:
+    """Return the stem of a folded word; instead of a stub, the word without its last letter, or the word."""
+    algorithm = _ALGORITHMS.get(language)
+    if algorithm is None:
+        return word
+    stemmed = _stemmed([word], algorithm)[0]
+    return stemmed if min(len(word), len(stemmed)) > STUB_LETTERS else _unstemmed(word)
+
+
+def stems(words: list[str], language: str) -> list[str]:
+    """Return the stems of folded words."""
+    algorithm = _ALGORITHMS.get(language)
+    if algorithm is None:
+        return words
+    stemmed = _stemmed(words, algorithm)
+    if min(map(len, chain(words, stemmed)), default=0) > STUB_LETTERS:  # as nearly always
+        return stemmed
+    pairs = zip(words, stemmed, strict=True)
+    return [found if min(len(word), len(found)) > STUB_LETTERS else _unstemmed(word) for word, found in pairs]
+
+
+def _unstemmed(word: str) -> str:
+    # "aws" and "ads" are searched as they are: a word that cannot be found would be worse than one that finds less.
+    return word[:-1] if len(word) - 1 > STUB_LETTERS else word
+
+
+def _stemmed(words: list[str], algorithm: str) -> list[str]:
+    """Return the stems as they come, by a stemmer of one's own: it keeps its state while it works."""
+    idle = _IDLE[algorithm]
+    try:
+        stemmer = idle.pop()
+    except IndexError:  # the first word, or one more thread at a time than ever before
+        stemmer = snowballstemmer.stemmer(algorithm)
+        stemmer.maxCacheSize = 0  # words are remembered further up
+    stemmed: list[str] = stemmer.stemWords(words)
+    idle.append(stemmer)
+    return stemmed
+
 
 MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
 
@@ -86,14 +413,7 @@ _SHORTEST_GERMAN_STEM = 4  # letters; shorter ones are stems of too many words (
 # Suffixes that English joins to a word with an apostrophe; elsewhere (l'avion) both sides are words.
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
-# Signs that are part of no word they precede or follow; of `c++`, `c#` and `_x` they are.
-_AROUND = '.,;:!?()"*[]{}<>=~$&|^%`/@\\-'
 _SENTENCE_SIGNS = ",.?!;"  # signs that may follow a word of a question without changing its tokens
-# Pieces of text kept for a language, about 25 MB; a full cache starts anew.
-_MOST_PIECES = 131_072
-_LONGEST_ADDRESS = 256
-# Cost of one word in the cache: so many letters of an address, so many tokens of a script without spaces.
-_LETTERS_OF_A_PIECE, _TOKENS_OF_A_PIECE = 24, 8
 
 
 class Token(NamedTuple):
@@ -101,124 +421,6 @@ class Token(NamedTuple):
 
     text: str
     is_stop_word: bool = False
-
-
-class Reading(NamedTuple):
-    """Index tokens of a text, its language, its kinds of dates, and the language if its words show it."""
-
-    tokens: tuple[str, ...]
-    language: str
-    dated: int
-    shown: str = ""
-
-
-def reading_of(text: str, default_language: str) -> Reading:
-    """Analyse a text for the index: its tokens, its language and whether it may name a date."""
-    composed, cache = compose(text), _cache_for(default_language)
-    try:
-        read = cache.read(composed)
-    except _TooLong:
-        return _read_around(cache, text, composed)
-    # All words have a vote, and the default has as many as all others together: it has won.
-    is_default = read.words <= VOTING_WORDS and read.leaning >= 0
-    latin = default_language if is_default else latin_language(composed, default_language)
-    tokens = read.tokens if latin == default_language else ()
-    # Digits may be joined by others when a text is composed (`2023²`), but not by its ellipses and apostrophes.
-    is_written_so = composed == text or composed == text.replace("…", "...").replace("’", "'")
-    dates = read.dated if is_written_so else read.dated | dated_as_written(text)
-    if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
-        dates = 0
-    shown = script_language(text)
-    if shown is None:  # a language with a positive leaning has more votes than any other
-        shown = latin if read.leaning > 0 else voted(standing_alone(composed), default_language)[1]
-    return Reading(tokens or content_in(composed, latin), shown or latin, dates, shown)
-
-
-def _read_around(cache: _TokenCache, text: str, composed: str) -> Reading:
-    """Read a text with pieces too long to cache, such as checksums: its words are read from the cache."""
-    latin = latin_language(composed, cache.latin)
-    tokens = tuple(chain.from_iterable(_tokens_around(cache, composed))) if latin == cache.latin else ()
-    shown = shown_language(text, cache.latin)
-    return Reading(tokens or content_in(composed, latin), shown or latin, ANY_DATE, shown)
-
-
-def _tokens_around(cache: _TokenCache, composed: str) -> Iterator[tuple[str, ...]]:
-    for is_short, pieces in groupby(composed.split(), lambda piece: len(piece) <= LONGEST_WORD):
-        between = " ".join(pieces)
-        yield cache.read(between).tokens if is_short else content_of(between, cache.latin)
-
-
-class _TooLong(Exception):
-    """A piece is longer than words and addresses are, and does not come again."""
-
-
-class _Read(NamedTuple):
-    """Sums over the pieces of a text: tokens, words, leaning to the language, kinds of dates."""
-
-    tokens: tuple[str, ...]
-    words: int
-    leaning: int
-    dated: int
-
-
-class _TokenCache(dict[str, tuple[str, ...]]):
-    """Cache of the tokens of pieces between spaces, in one language; no word or month spans a space."""
-
-    def __init__(self, latin: str) -> None:
-        super().__init__()
-        self.latin = latin
-        self.room = 0  # cached size, in words
-        # The few pieces that vote, may be dates, or are several words: leaning, words more than one, dates.
-        self._more: dict[str, tuple[int, int, int]] = {}
-        self._telling = frozenset(VOTERS.keys() | MONTH_OF.keys() | STOP_WORDS.get(latin, frozenset()))
-
-    def read(self, composed: str) -> _Read:
-        """Read the pieces of a composed text from the cache."""
-        pieces = composed.split()
-        tokens = tuple(chain.from_iterable([*map(self.__getitem__, pieces)]))
-        more = [*filter(None, map(self._more.get, pieces))]
-        leanings, words, dates = zip(*more, strict=True) if more else ((), (), ())
-        return _Read(tokens, len(pieces) + sum(words), sum(leanings), reduce(or_, {*dates}, 0))
-
-    def __missing__(self, piece: str) -> tuple[str, ...]:
-        """Analyse a new piece and keep its tokens."""
-        if len(piece) > LONGEST_WORD and (len(piece) > _LONGEST_ADDRESS or not piece.isascii() or piece.isalnum()):
-            raise _TooLong
-        tokens = self._plain_tokens(piece)
-        if tokens is None:
-            tokens = content_of(piece, self.latin)
-            words = standing_alone(piece)
-            more = leaning(self.latin, voices_in(words)), max(0, len(words) - 1), dated(piece)
-            if any(more):
-                self._more[piece] = more
-        self[piece] = tokens
-        by_letters = 1 if len(piece) <= LONGEST_WORD else len(piece) // _LETTERS_OF_A_PIECE
-        self.room += max(by_letters, len(tokens) // _TOKENS_OF_A_PIECE)
-        return tokens
-
-    def _plain_tokens(self, piece: str) -> tuple[str, ...] | None:
-        """Return the tokens of an ASCII word with signs around it; None if it votes or names a month."""
-        word = piece.strip(_AROUND)
-        folded = word.lower()
-        if not (word.isalpha() and word.isascii()) or folded in self._telling or len(word) > MAX_TOKEN_LETTERS:
-            return None
-        if folded == piece:
-            return (stem(piece, self.latin),)
-        if is_camel(word):
-            return tuple([token.text for token in run_tokens(word, self.latin) if not token.is_stop_word])
-        return self[folded]
-
-
-_caches: dict[str, _TokenCache] = {}
-share(lambda: sum(cache.room for cache in [*_caches.values()]), _MOST_PIECES)
-
-
-def _cache_for(latin: str) -> _TokenCache:
-    """Return the token cache of a language: a new one if it is full, as other threads may read the old."""
-    cache = _caches.get(latin)
-    if cache is None or cache.room >= _MOST_PIECES:
-        cache = _caches[latin] = _TokenCache(latin)
-    return cache
 
 
 def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -400,17 +602,6 @@ def is_camel(word: str) -> bool:
     return any(letter.isupper() for letter in word[1:])
 
 
-def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """Return the words of a text that a term represents, as written; none for a term of no single word."""
-    composed = compose(text)
-    latin = latin_language(composed, default_language)
-    runs = dict.fromkeys(runs_in(composed, is_spaced=True))
-    if label_of(term).endswith("*"):
-        return (label_of(term),)
-    wanted = {token for one in meant(term) for token in one.split(" ")}
-    return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
-
-
 def parts_of_wholes(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, frozenset[str]]:
     """Return the tokens that a question has only as parts of words with inner capitals, with those words.
 
@@ -495,42 +686,3 @@ def _respelled(word: str) -> Iterator[str]:
     for other in (word.translate(_APART), _TWO_LETTERS.sub(lambda found: _UMLAUTS[found[0]], word)):
         if other != word:
             yield other
-
-
-_NUMBER = re.compile(r"\d+")
-# Words that turn a sentence round, in the languages whose stop words are known here; all of them are short and common.
-_NEGATING = """
-no not never none nothing nobody neither nor without cannot nicht kein keine keinen nie niemals ohne ne
-pas jamais sans non mai senza nunca sin nem não sem niet geen nooit zonder inte ingen aldrig utan не ни нет никогда без
-"""
-_NEGATIONS = frozenset(_NEGATING.split())
-_SPOKEN_WORD = re.compile(r"[^\W\d_]+(?:'t\b)?")
-
-
-def may_be_one(text: str, other: str) -> bool:
-    """Return whether two texts with near vectors may mean the same.
-
-    Ports, versions and dates, a "not", or who pays whom make a difference: numbers and negations must agree, and the
-    words that both have must come in the same order.
-    """
-    return (
-        numbers_in(text) == numbers_in(other)
-        and _negations(text) == _negations(other)
-        and _shared(text, other) == _shared(other, text)
-    )
-
-
-def numbers_in(text: str) -> list[str]:
-    """Return the numbers of a text, in no order: ports, versions and dates hardly change a vector."""
-    return sorted(_NUMBER.findall(text))
-
-
-def _negations(text: str) -> int:
-    words = _SPOKEN_WORD.findall(text.casefold().replace("\u2019", "'"))
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in words)
-
-
-def _shared(text: str, other: str) -> list[str]:
-    """Return the words of a text that the other also has, in the order of their first occurrence."""
-    known = set(tokens_of(other))
-    return [token for token in dict.fromkeys(tokens_of(text)) if token in known]

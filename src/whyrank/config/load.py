@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 from ..ingest.paths import settled
-from ..ranking.parameters import AS_IT_IS, Adjustments, adjusted, unhonoured
-from ..ranking.recipes import Recipe, recipe_named
+from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
 from ..types.memory import Notice
 from .legacy import SPELLINGS, is_retired, renewed
 from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read

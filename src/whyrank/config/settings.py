@@ -6,13 +6,12 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..analysis.language import LANGUAGES
+from ..analysis.tokenizer import LANGUAGES
 from ..errors import ConfigError
 from ..providers.endpoint import checked_url, masked_url
 from ..providers.names import canonical_prompt, check_name, is_recorded_name
-from ..ranking.normalizers import K_RANGE, THRESHOLDS
-from ..ranking.parameters import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
-from ..ranking.recipes import recipe_named
+from ..ranking.fusion import K_RANGE, THRESHOLDS
+from ..ranking.recipes import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED, recipe_named
 from ..ranking.stages import MAX_DEADLINE_MS, WINDOW
 from ..storage.bm25 import CHUNKS_PER_SOURCE
 from ..types.query import LENGTHS, MAX_TIMEOUT_MS

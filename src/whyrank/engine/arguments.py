@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..analysis.dates import parse_date
-from ..analysis.language import LANGUAGES
 from ..analysis.normalize import clean, is_clean
+from ..analysis.tokenizer import LANGUAGES
 from ..errors import ConfigError
 from ..types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, Scope, visible
 from ..types.query import SYNTAXES, Deadline, Query, Where

@@ -15,7 +15,6 @@ from ..analysis.document import READER_VERSION
 from ..config import load as settings
 from ..errors import ConfigError, ProviderError, StoreError
 from ..ingest.paths import settled
-from ..protocols import Embedder, Llm, Reranker, SortingKey, Store, StoreStatus
 from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
 from ..search.explain import Why, why
@@ -49,13 +48,13 @@ if TYPE_CHECKING:
     from ..ingest.embedding import Progress
     from ..ingest.extraction.extractor import Extraction, ExtractionSettings
     from ..ingest.pipeline import Report, Settings
+    from ..protocols import Embedder, Llm, Reranker, SortingKey, Store, StoreStatus
     from ..search.confidence import Calibration
     from ..search.expansion import Expander
     from ..search.explain import Contrast, Pooled
     from ..storage.sqlite.backups import Backup
     from ..storage.sqlite.check import Checkup
-    from ..types.columns import MemoryId
-    from ..types.memory import Document, Former, Memory
+    from ..types.memory import Document, Former, Memory, MemoryId
     from ..types.query import Query
     from ..types.results import Results
     from .export import Imported

@@ -18,8 +18,7 @@ from ..errors import ConfigError
 from ..evaluation.pins import Pin, from_line, to_line
 from ..protocols import Changes, FileRecord, Store, Written
 from ..search.searcher import altered_notices
-from ..types.columns import MemoryId
-from ..types.memory import GLOBAL, KINDS, TRUSTS, Former, Memory, Notice, Scope, Source
+from ..types.memory import GLOBAL, KINDS, TRUSTS, Former, Memory, MemoryId, Notice, Scope, Source
 from ..types.query import Where
 from .records import MOMENTS, as_change, exact_moment, lost_past, shown_in_part
 

@@ -11,13 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
 
-from ..analysis.document import content_hash, embedded_text, entries_for, entry_for, fingerprints, id_for, reads_alike
+from ..analysis.document import (
+    content_hash,
+    embedded_text,
+    entries_for,
+    entry_for,
+    fingerprints,
+    id_for,
+    may_be_one,
+    reads_alike,
+)
 from ..analysis.normalize import same_text
-from ..analysis.tokenizer import may_be_one
 from ..errors import ConfigError, Conflict, NotFound, StoreChanged
 from ..ingest.embedding import Attempt, Desk
 from ..protocols import Arrival, Changes, Failure, Vector, Written
-from ..types.columns import MemoryId, unit_rows
 from ..types.memory import (
     GLOBAL,
     NEVER,
@@ -26,10 +33,12 @@ from ..types.memory import (
     Document,
     Former,
     Memory,
+    MemoryId,
     Notice,
     Scope,
     Source,
     expiry,
+    unit_rows,
 )
 from ..types.query import Where
 from .arguments import (

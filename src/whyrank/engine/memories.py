@@ -10,8 +10,7 @@ from ..protocols import UNREADABLE, Changes, Recall, SortingKey, Store
 from ..search.confidence import notes_about
 from ..search.explain import OF_A_SCOPE
 from ..search.searcher import altered_notices
-from ..types.columns import MemoryId
-from ..types.memory import GLOBAL, REFRESHED, Former, Memory, Notice, Order, Scope, expiry, visible
+from ..types.memory import GLOBAL, REFRESHED, Former, Memory, MemoryId, Notice, Order, Scope, expiry, visible
 from ..types.query import Where
 from .arguments import (
     MAX_LISTED,

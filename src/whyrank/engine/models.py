@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConfigError, NotFound, ProviderUnavailable
 from ..formatting import counted
-from ..protocols import Embedder, Failure, Llm, Store
 from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, calibrated_owners, calibrations_in
 from ..types.memory import NEVER, Notice, Scope
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pinboard, PinnedEngine
     from ..ingest.embedding import Embedded, Progress
+    from ..protocols import Embedder, Failure, Llm, Store
     from .spaces import Calibrator, Roles, Serving, Space
 
 Tick = Callable[[int, int, str], None]

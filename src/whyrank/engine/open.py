@@ -32,7 +32,7 @@ from ..providers.registry import (
 from ..ranking.diversity import Similarity
 from ..ranking.external import ExternalLists, negative_scores, rank_foreign
 from ..ranking.recipes import Recipe, recipe_named
-from ..types.query import Run
+from ..types.results import Run
 from .arguments import check_counts
 from .engine import COLLABORATORS, Engine, current_name, open_store, prepare_place
 from .maintenance import is_usable, looked_at, room_for

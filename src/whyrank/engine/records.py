@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..formatting import counted, which
 from ..protocols import UNREADABLE
 from ..types.memory import Former, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 MOMENTS = ("created", "date", "valid_from", "valid_until", "expires", "superseded_at", "recalled")
 

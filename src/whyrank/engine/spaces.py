@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.document import READER_VERSION, entry_for
 from ..errors import ConfigError, ProviderUnavailable, StoreChanged, StoreError, WhyrankError
-from ..protocols import Changes, Embedder, Entry, Store
+from ..protocols import Changes, Embedder, Store
 from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, is_due, keep_calibration
-from ..types.memory import Notice, Scope, visible
+from ..types.memory import Entry, Notice, Scope, visible
 from ..types.query import Where
 from .arguments import scopes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
     from ..config import load as settings
     from ..ingest.embedding import Progress
 

@@ -20,8 +20,7 @@ from ..errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from ..search.explain import Why
-    from ..types.columns import MemoryId
-    from ..types.memory import Memory
+    from ..types.memory import Memory, MemoryId
     from ..types.results import Results
 
 DEFAULT_WITHIN = 5  # ranks that people read, and most agents

@@ -19,11 +19,10 @@ from ..analysis.normalize import fold, unspaced_letters
 from ..analysis.tokenizer import all_tokens, tokens_of
 from ..formatting import counted
 from ..protocols import Changes, Embedder, Store
-from ..ranking.parameters import tunable
+from ..ranking.recipes import tunable
 from ..search.explain import origins_by_recipe
 from ..search.searcher import Searcher
-from ..types.columns import MemoryId
-from ..types.memory import Memory, Scope
+from ..types.memory import Memory, MemoryId, Scope
 from ..types.query import Query, Where
 from .measures import Comparison, Interval, bootstrap, compare, ndcg
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ..analysis.document import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..protocols import Changes, Embedder, Failure, Store, Vector
-from ..types.columns import lone_row, squares_of, unit_rows
-from ..types.memory import NEVER
+from ..types.memory import NEVER, lone_row, squares_of, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ..types.columns import MemoryId
-    from ..types.memory import Memory, Scope
+    from ..types.memory import Memory, MemoryId, Scope
 
 Item = TypeVar("Item")
 _LOOK_SECONDS = 0.2  # a signal that comes at the moment a wait begins is seen when it ends

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
-from ..types.expressions import is_several, label_of, meant
+from ..types.query import is_several, label_of, meant
 
 if TYPE_CHECKING:  # only objects that exist are serialized: their modules need not be loaded
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import Snippet, snippet
 from ..errors import BadQuery, ConfigError
-from ..ranking import normalizers as normalisers
+from ..ranking import fusion as normalisers
 from ..ranking.boosts import Importance
 from ..ranking.diversity import MMR
 from ..ranking.fusion import Fuse, Vote, listed_by
-from ..ranking.parameters import RECORDED, SCALED, Slider, names_of, sliders, steps_of
+from ..ranking.parameters import RECORDED, Slider, names_of, sliders, steps_of
+from ..ranking.recipes import SCALED
 from ..ranking.stages import (
-    SECONDS_PER_DAY,
     Dedup,
     Evidence,
     GroupBySource,
@@ -28,19 +28,19 @@ from ..ranking.stages import (
     Rerank,
     text_key,
 )
-from ..types.columns import column_of
+from ..types.memory import SECONDS_PER_DAY
+from ..types.results import column_of
 from ..types.trail import TermKey, Trail
 from .serialize import FORMAT, fields, location, moment, notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..ranking.normalizers import Normaliser
-    from ..ranking.ranking import Stage
+    from ..ranking.fusion import Normaliser
+    from ..ranking.stages import Stage
     from ..search.explain import Pooled
     from ..types.memory import Memory
-    from ..types.query import Signal
-    from ..types.results import Context
+    from ..types.results import Context, Signal
 
 MOST_SENT = 5_000  # candidates; about four megabytes
 MOST_COMPARED = 1_000  # candidates; half a million similarities are about ten megabytes

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import ProviderError
 from ..protocols import Thresholds
+from ..types.memory import scale_rows
+from .names import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT
 from .onnx.description import Pinned
 from .onnx.fetch import Archive, FileSource, Progress, fetch, kept_in, write_whole
-from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -192,14 +193,14 @@ class Multilingual:
             for row, encoding in enumerate(encodings, start):
                 if encoding.ids:
                     vectors[row] = self._vector(_pieces(encoding))
-        return unit_rows(vectors)
+        return scale_rows(vectors)
 
     def query(self, text: str) -> Floats:
         """Return the unit vector of a query, or zeros if all its pieces are unknown."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         if all(piece in (_UNKNOWN_PIECE, _SPACE) for piece in encoding.ids):
             return np.zeros(DIMENSION, np.float32)
-        vector: Floats = unit_rows(self._vector(_pieces(encoding))[np.newaxis])[0]
+        vector: Floats = scale_rows(self._vector(_pieces(encoding))[np.newaxis])[0]
         return vector
 
     def _vector(self, ids: Sequence[int]) -> Floats:
@@ -297,7 +298,7 @@ class _Encoder:
         mean = (features.sum(axis=0) @ of["cnn_W"] + count * of["cnn_b"]) / np.sqrt(count)
         first = np.maximum(mean @ of["p1"] + np.maximum(mean @ of["d0"], 0) @ of["d1"], 0)
         last = np.tanh(first @ of["p3"] + np.maximum(first @ of["d2"], 0) @ of["d3"])
-        vector: Floats = unit_rows(last[np.newaxis])[0]
+        vector: Floats = scale_rows(last[np.newaxis])[0]
         return vector
 
 

@@ -119,3 +119,9 @@ def _pair(given: Any) -> tuple[str, str]:
     if any(len(part) > MOST_LETTERS or "\0" in part for part in pair):
         raise ValueError(f"must hold texts of at most {MOST_LETTERS} letters")
     return pair[0], pair[1]
+
+
+# Weight of the vector vote against the keyword vote, measured over all visible sets (docs/decisions).
+TRANSFORMER_WEIGHT = 0.5
+STATIC_WEIGHT = 0.35
+UNKNOWN_LANGUAGE_WEIGHT = 0.25

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import ProviderGarbage, ProviderRefused
 from ..protocols import Completion, Message, Thresholds
-from .names import NO_PROMPT, Prompts
-from .vectors import TRANSFORMER_WEIGHT, unit_rows
+from ..types.memory import scale_rows
+from .names import NO_PROMPT, TRANSFORMER_WEIGHT, Prompts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,7 +140,7 @@ class OpenAiEmbedder:
             raise self._garbage("numbers that are not finite")
         if not (largest > 0).all():
             raise self._garbage("a vector of zeros")
-        return unit_rows((table / largest).astype(np.float32))
+        return scale_rows((table / largest).astype(np.float32))
 
     def _in_order(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         places = [row.get("index") for row in rows]

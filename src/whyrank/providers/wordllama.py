@@ -18,7 +18,8 @@ import numpy as np
 from ..analysis.normalize import pattern
 from ..errors import MissingExtra, ProviderError
 from ..protocols import Thresholds
-from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
+from ..types.memory import scale_rows
+from .names import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -134,7 +135,7 @@ class WordLlama:
             # Fast means without token offsets, which are not needed.
             encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             write_means(self._table, [encoding.ids for encoding in encodings], means[start : start + _BATCH])
-        return unit_rows(_apart(means, self._common) if is_plain else means)
+        return scale_rows(_apart(means, self._common) if is_plain else means)
 
     def _seen(self, text: str) -> NDArray[np.float32] | None:
         """Embed one text without loading the model, if possible; the last such text releases the files."""
@@ -147,7 +148,7 @@ class WordLlama:
         return (
             None
             if glance is None or rows is None
-            else unit_rows(_apart(rows.mean(axis=0, keepdims=True), glance.common))
+            else scale_rows(_apart(rows.mean(axis=0, keepdims=True), glance.common))
         )
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -173,7 +174,7 @@ class WordLlama:
     def _common(self) -> NDArray[np.float32]:
         """Return the direction of the mean of all tokens, which does not discriminate between texts."""
         mean: NDArray[np.float32] = self._table.mean(axis=0, keepdims=True)
-        direction: NDArray[np.float32] = unit_rows(mean)[0]
+        direction: NDArray[np.float32] = scale_rows(mean)[0]
         return direction
 
     @cached_property
@@ -341,7 +342,7 @@ class Glance:
     def common(self) -> NDArray[np.float32]:
         """Return the direction of the mean of all rows."""
         mean = np.frombuffer(b85decode(_MEAN_OF_ROWS), "<f4").astype(np.float32)
-        direction: NDArray[np.float32] = unit_rows(mean[np.newaxis])[0]
+        direction: NDArray[np.float32] = scale_rows(mean[np.newaxis])[0]
         return direction
 
     def tokens(self, text: str) -> list[int] | None:

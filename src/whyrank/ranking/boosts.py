@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from ..errors import ConfigError
+from ..errors import ConfigError, check_finite
 from ..formatting import counted, which
-from ..types.columns import MemoryId
-from ..types.memory import USUAL_IMPORTANCE, Memory, Notice
+from ..types.memory import SECONDS_PER_DAY, USUAL_IMPORTANCE, Memory, MemoryId, Notice
 from ..types.query import Statistics, inverse_frequency
-from ..types.results import Context, Hit, Labels, Ranking
-from ..types.trail import Step, TermBoost
-from .ranking import keep, renumber, rescore
-from .stages import SECONDS_PER_DAY, TIERS, check_finite
+from ..types.results import Context, Hit, Labels, Ranking, keep, memory_of, rescore
+from ..types.trail import TIERS, Step, TermBoost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +62,7 @@ def _begins(asked: str, words: Sequence[str]) -> bool:
 _UNLABELLED = Labels()
 
 
-def _by_labels(context: Context, steps: Callable[[Labels], list[Step]]) -> Callable[[MemoryId], Sequence[Step]]:
+def _by_labels(context: Context, steps: Callable[[Labels], Sequence[Step]]) -> Callable[[MemoryId], Sequence[Step]]:
     """Return a function from ids to steps: none for labels in which no word of the query begins a word."""
     every = "".join([labels.spelled for labels in context.labels.values()])
     beginnings = [begun for word in context.analysis.probe.words if (begun := f" {word}") in every]
@@ -83,31 +80,21 @@ class TokenMatch:
 
     weight: float = 1.0
     reads_memories = reads_labels = True
-    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
-        return rescore(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
+        asked = context.analysis.probe.words
 
-    def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
-        points = self._counted(labels, context)
-        for number in self.numbers(points):
-            yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
+        def steps(labels: Labels) -> Sequence[Step]:
+            points = token_points(asked, (*labels.name, *labels.slug, *labels.summary))
+            worth = self.weight * points.value
+            told = f"{self.weight:g} × {points.value:g} points: {points}"
+            return (Step("token-match", "add", worth, told),) if worth else ()
 
-    def known(self, memory: Memory, context: Context) -> TokenPoints:
-        """Return the matches of the query's words in the labels of a memory."""
-        return self._counted(context.labels.get(memory.id, _UNLABELLED), context)
-
-    def _counted(self, labels: Labels, context: Context) -> TokenPoints:
-        return token_points(context.analysis.probe.words, (*labels.name, *labels.slug, *labels.summary))
-
-    def numbers(self, points: TokenPoints) -> tuple[float, ...]:
-        """Return the bonus of these points, if not zero."""
-        worth = self.weight * points.value
-        return (worth,) if worth else ()
+        return rescore(ranking, _by_labels(context, steps))
 
 
 @dataclass(frozen=True)
@@ -150,17 +137,6 @@ _NOTHING_PASSED = Notice(
 )
 
 
-_Found = Literal["every word", "every word as a beginning"]
-
-
-class Labelled(NamedTuple):
-    """Matches of the query's words in the slug, the name and the summary of a memory."""
-
-    slug: _Found | None
-    name: _Found | None
-    summary: TokenPoints
-
-
 @dataclass(frozen=True)
 class Boosts:
     """Bonus where the slug or the name holds every word of the query, a smaller one for prefixes.
@@ -174,7 +150,6 @@ class Boosts:
     name_prefix: float = 0.0
     summary: float = 0.0
     reads_memories = reads_labels = True
-    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         check_finite(self)
@@ -184,41 +159,22 @@ class Boosts:
         return rescore(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
 
     def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
-        return (Step("boosts", self.op, *told) for told in self._bonuses(self._standing(labels, context)))
-
-    def known(self, memory: Memory, context: Context) -> Labelled:
-        """Return the matches of the query's words in the labels of a memory."""
-        return self._standing(context.labels.get(memory.id, _UNLABELLED), context)
-
-    def _standing(self, labels: Labels, context: Context) -> Labelled:
         asked = context.analysis.probe.words
+        for label, words, whole, beginning in (
+            ("slug", labels.slug, self.slug_exact, self.slug_prefix),
+            ("name", labels.name, self.name_exact, self.name_prefix),
+        ):
+            if not asked or not words or not all(_begins(word, words) for word in asked):
+                continue
+            is_whole = all(word in words for word in asked)
+            bonus = whole if is_whole else beginning
+            if bonus:
+                told = "every word" if is_whole else "every word as a beginning"
+                yield Step("boosts", "add", bonus, f"{label}: {told}")
         points = token_points(asked, labels.summary)
-        return Labelled(_found(asked, labels.slug), _found(asked, labels.name), points)
-
-    def numbers(self, known: Labelled) -> list[float]:
-        """Return the bonuses of a memory, one after the other."""
-        return [number for number, _ in self._bonuses(known)]
-
-    def _bonuses(self, known: Labelled) -> Iterator[tuple[float, str]]:
-        if known.slug is None and known.name is None and not known.summary.value:
-            return
-        slug = {"every word": self.slug_exact, "every word as a beginning": self.slug_prefix}
-        name = {"every word": self.name_exact, "every word as a beginning": self.name_prefix}
-        for label, found, bonuses in (("slug", known.slug, slug), ("name", known.name, name)):
-            if found is not None and bonuses[found]:
-                yield bonuses[found], f"{label}: {found}"
-        points = known.summary
-        if self.summary * points.value:
-            yield self.summary * points.value, f"summary: {self.summary:g} × {points.value:g} points, {points}"
-
-
-def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
-    """Return whether a label holds every word of a query, or else every one as a prefix, or neither."""
-    if not asked or not words or not _begins(asked[0], words):
-        return None
-    if all(word in words for word in asked):
-        return "every word"
-    return "every word as a beginning" if all(_begins(word, words) for word in asked) else None
+        worth = self.summary * points.value
+        if worth:
+            yield Step("boosts", "add", worth, f"summary: {self.summary:g} × {points.value:g} points, {points}")
 
 
 # ClawHub's values, and those its pull request 266 proposed.
@@ -242,7 +198,6 @@ class Base:
 
     rate: float = 0.05
     reads_memories = reads_chats = True
-    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.rate) or self.rate < 0:
@@ -250,26 +205,18 @@ class Base:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add to each hit the value of its importance, decayed by distance."""
-        return renumber(ranking, self, context, self._step)
 
-    def _step(self, known: tuple[int, float, str]) -> Step:
-        importance, distance, unit = known
-        kept, (worth,) = self._kept(importance, distance), self.numbers(known)
-        why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
-        return Step("base", self.op, worth, why if worth == importance * kept else f"{why}; at least 1")
+        def steps(identity: MemoryId) -> Sequence[Step]:
+            memory = memory_of(context.memories[identity])
+            importance = _importance(memory) or USUAL_IMPORTANCE
+            distance, unit = _distance(memory, context)
+            kept = math.exp(-self.rate / importance**2 * distance)
+            worth, why = importance * kept, f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
+            if importance == MOST_IMPORTANT and worth < LEAST_OF_THE_MOST_IMPORTANT:
+                worth, why = LEAST_OF_THE_MOST_IMPORTANT, f"{why}; at least 1"
+            return (Step("base", "add", worth, why),)
 
-    def known(self, memory: Memory, context: Context) -> tuple[int, float, str]:
-        """Return the importance of a memory, its distance, and the unit of that."""
-        return _importance(memory) or USUAL_IMPORTANCE, *_distance(memory, context)
-
-    def numbers(self, known: tuple[int, float, str]) -> tuple[float]:
-        """Return the addend of a memory of this importance and distance."""
-        importance, distance, _ = known
-        worth = importance * self._kept(importance, distance)
-        return (max(worth, LEAST_OF_THE_MOST_IMPORTANT) if importance == MOST_IMPORTANT else worth,)
-
-    def _kept(self, importance: int, distance: float) -> float:
-        return math.exp(-self.rate / importance**2 * distance)
+        return rescore(ranking, steps)
 
 
 def _importance(memory: Memory) -> int | None:
@@ -299,7 +246,6 @@ class Importance:
     least: float = 0.75
     each: float = 0.1
     reads_memories = True
-    op: ClassVar[Literal["scale"]] = "scale"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.least) and math.isfinite(self.each)) or min(self.least, self.each) < 0:
@@ -307,18 +253,14 @@ class Importance:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Scale each hit by its importance."""
-        return renumber(ranking, self, context, self._step)
 
-    def _step(self, importance: int) -> Step:
-        return Step("importance", self.op, *self.numbers(importance), f"importance {importance}")
+        def steps(identity: MemoryId) -> Sequence[Step]:
+            importance = _importance(memory_of(context.memories[identity]))
+            if importance is None:
+                return ()
+            return (Step("importance", "scale", self.least + self.each * importance, f"importance {importance}"),)
 
-    def known(self, memory: Memory, context: Context) -> int | None:
-        """Return the importance a memory was given, if it makes sense."""
-        return _importance(memory)
-
-    def numbers(self, importance: int) -> tuple[float]:
-        """Return the factor for an importance."""
-        return (self.least + self.each * importance,)
+        return rescore(ranking, steps)
 
 
 @dataclass(frozen=True)

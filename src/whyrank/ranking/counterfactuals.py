@@ -1,4 +1,4 @@
-"""Counterfactuals: the nearest value of one parameter that swaps two memories."""
+"""Counterfactuals: the numbers of a recipe, and the nearest value of one that swaps two memories."""
 
 from __future__ import annotations
 
@@ -7,20 +7,223 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..types.columns import Listed, MemoryId, array_of, column_of
-from ..types.query import Run, Signal
-from ..types.results import Candidates, Context, Hit, Hits, Ranking, memory_of
+from ..types.results import Candidates, Context, Hit, Hits, Listed, Ranking, Run, Signal, array_of, column_of, memory_of
+from ..types.trail import TIERS
+from .boosts import Base, Boosts, Importance, TokenMatch
 from .diversity import MMR
-from .fusion import listed_by
-from .parameters import Knob, knobs
-from .recipes import Recipe, rank_pool
-from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection, same_texts
+from .fusion import K_RANGE, THRESHOLDS, Above, Fuse, ReciprocalRank, Vote, family_of, listed_by, share_out
+from .recipes import (
+    BOOST_WEIGHTS,
+    Recipe,
+    is_balanced,
+    is_blend,
+    rank_pool,
+    vector_threshold,
+    with_boost_weight,
+    with_normaliser,
+)
+from .stages import (
+    Dedup,
+    Evidence,
+    GroupBySource,
+    MinScore,
+    NameFirst,
+    OpenClawSelection,
+    Recency,
+    SameLanguage,
+    same_texts,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from ..types.memory import MemoryId
+
+
+MOST_BONUS = 2.0  # more than the whole reach of a fused score
+MOST_POINTS = 10.0  # twice the largest of the registries
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One number of a recipe: its name, value and range, and the recipe for another value.
+
+    A wide knob is changed by factors; a stepped one (a threshold) changes all or nothing.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    turned: Callable[[float], Recipe]
+    key: str | None = None
+    wide: bool = False
+    stepped: bool = False
+
+
+class Dial(NamedTuple):
+    """Adjustable number of a stage, and the trail step that shows the stage's effect."""
+
+    kind: type[Any]
+    field: str
+    name: str
+    step: str
+    low: float
+    high: float
+    key: str | None = None
+    wide: bool = False
+    stepped: bool = False
+
+
+DIALS = (
+    Dial(NameFirst, "partial_bonus", "bonus for a part of a name", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "covered_weight", "weight of the covered share of a name", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "sentence_bonus", "bonus for a name in the question", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "min_sentence_share", "least share of a name in the question", "name", 0.0, 1.0, stepped=True),
+    Dial(SameLanguage, "weight", "what another language takes", "language", 0.0, 1.0),
+    Dial(Recency, "weight", "recency weight", "recency", 0.0, 1.0, "ranking.recency_weight"),
+    Dial(Recency, "half_life_days", "half-life in days", "recency", 0.001, 1e6, "ranking.recency_half_life_days", True),
+    Dial(Evidence, "min_vector", "least cosine", "evidence", -1.0, 1.0, "ranking.min_vector", stepped=True),
+    Dial(Evidence, "min_coverage", "least coverage", "evidence", 0.0, 1.0, "ranking.min_coverage", stepped=True),
+    Dial(MinScore, "at_least", "least score", "min-score", 0.0, 1.0, stepped=True),
+    Dial(OpenClawSelection, "min_score", "least score", "openclaw-selection", 0.0, 1.0, stepped=True),
+    Dial(Boosts, "slug_exact", "bonus for words of the slug", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "slug_prefix", "bonus for beginnings of words of the slug", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "name_exact", "bonus for words of the name", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "name_prefix", "bonus for beginnings of words of the name", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "summary", "weight of the summary", "boosts", 0.0, MOST_POINTS),
+    Dial(TokenMatch, "weight", "weight of matching words", "token-match", 0.0, MOST_POINTS),
+    Dial(Base, "rate", "rate of forgetting", "base", 0.0, 1.0),
+    Dial(Importance, "each", "what a degree of importance adds", "importance", 0.0, 1.0),
+    Dial(MMR, "lambda_", "λ of diversity", "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
+)
+
+
+def knobs(recipe: Recipe, runs: Sequence[Run], context: Context, hits: Sequence[Hit]) -> list[Knob]:
+    """Return every number of a recipe that affects the place of one of these hits."""
+    votes = [vote for vote in recipe.fusion.live(runs) if _speaks(context.signals.get(vote.signal), hits)]
+    fusion = [*_weights(recipe, votes), *_strength(recipe, votes), *_threshold(recipe), *_constants(recipe, votes)]
+    return [*fusion, *_dials(recipe, context, hits)]
+
+
+def _speaks(signal: Signal | None, hits: Sequence[Hit]) -> bool:
+    """Return whether a signal has a value for one of these hits; an external run without a signal counts."""
+    return signal is None or any(hit.id in signal.values for hit in hits)
+
+
+def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield a knob for the share of each vote, the others in proportion; of two votes, one is enough."""
+    if len(votes) < 2:
+        return
+    shares = share_out([vote.weight or 0.0 for vote in votes])
+    telling = range(len(votes))
+    if len(votes) == 2:
+        telling = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
+    for i in telling:
+        if 0.0 < shares[i] < 1.0:
+            name = votes[i].signal
+            is_whole = not any(vote.signal != name and family_of(vote.signal) == name for vote in votes)
+            told, key = f"{name} weight", None
+            if name == "vector" and is_whole and is_balanced(recipe):
+                key = "ranking.vector_weight"
+            if name == "vector" and is_whole and is_blend(recipe):
+                told, key = "alpha", "ranking.alpha"
+            yield Knob(told, shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
+
+
+def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield the boost weight of a blend."""
+    if recipe.fusion.strength is not None and votes:
+        low, high = (end(recipe.fusion.strength, bound) for end, bound in zip((min, max), BOOST_WEIGHTS, strict=True))
+        key = "ranking.boost_weight" if is_blend(recipe) else None
+        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key)
+
+
+def _threshold(recipe: Recipe) -> Iterator[Knob]:
+    """Yield the cosine that vectors count from; a score bends where the threshold passes a cosine."""
+    value = vector_threshold(recipe)
+    if value is not None:
+        low, high = THRESHOLDS
+        key = "ranking.vector_threshold"
+        yield Knob("vector threshold", value, low, max(high, value), _threshold_turned(recipe), key, stepped=True)
+
+
+def _threshold_turned(recipe: Recipe) -> Callable[[float], Recipe]:
+    return lambda value: replace(recipe, fusion=with_normaliser(recipe.fusion, Above(value)))
+
+
+def _strength_turned(recipe: Recipe) -> Callable[[float], Recipe]:
+    return lambda value: replace(recipe, fusion=with_boost_weight(recipe.fusion, value))
+
+
+def _weight_turned(
+    recipe: Recipe, votes: Sequence[Vote], shares: Sequence[float], turned: int
+) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        rest = (1 - value) / (1 - shares[turned])
+        weights = [value if i == turned else share * rest for i, share in enumerate(shares)]
+        weighed = [Vote(vote.signal, weight, vote.normaliser) for vote, weight in zip(votes, weights, strict=True)]
+        return _with_votes(recipe, weighed)
+
+    return turn
+
+
+def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield k of reciprocal rank fusion; votes that share a k keep sharing it."""
+    values = dict.fromkeys(vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank))
+    for k in values:
+        same = ReciprocalRank(k)
+        name = (
+            "k"
+            if len(values) == 1
+            else f"k of {' and '.join(vote.signal for vote in votes if vote.normaliser == same)}"
+        )
+        low, high, key = min(k, K_RANGE[0]), max(k, K_RANGE[1]), "ranking.k" if len(values) == 1 else None
+        yield Knob(name, k, low, high, _constant_turned(recipe, votes, same), key, wide=True)
+
+
+def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        other = ReciprocalRank(value)
+        turned = [Vote(vote.signal, vote.weight, other) if vote.normaliser == same else vote for vote in votes]
+        return _with_votes(recipe, turned)
+
+    return turn
+
+
+def _with_votes(recipe: Recipe, votes: Sequence[Vote]) -> Recipe:
+    # Constructed by name: a hundred of them are compared, and `replace` takes thrice as long.
+    before = recipe.fusion
+    fusion = Fuse(tuple(votes), None, before.proposing, before.absent, before.strength)
+    return Recipe(recipe.name, fusion, recipe.stages, recipe.plan)
+
+
+def _dials(recipe: Recipe, context: Context, hits: Sequence[Hit]) -> Iterator[Knob]:
+    """Yield the numbers of the stages that left a step in a trail, or that weighed one of the names."""
+    steps = {step.stage for hit in hits for step in hit.trail}
+    matches = (context.names.get(hit.id) for hit in hits)
+    if any(match is not None and match.relation not in TIERS for match in matches):
+        steps.add("name")
+    for place, stage in enumerate(recipe.stages):
+        for dial in DIALS:
+            value = getattr(stage, dial.field, None) if isinstance(stage, dial.kind) else None
+            if value is None or dial.step not in steps:
+                continue
+            low, high = min(dial.low, value), max(dial.high, value)
+            turned = _stage_turned(recipe, place, dial.field)
+            yield Knob(dial.name, value, low, high, turned, dial.key, dial.wide, dial.stepped)
+
+
+def _stage_turned(recipe: Recipe, place: int, field: str) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        stage: Any = recipe.stages[place]
+        stages = (*recipe.stages[:place], replace(stage, **{field: value}), *recipe.stages[place + 1 :])
+        return Recipe(recipe.name, recipe.fusion, stages, recipe.plan)
+
+    return turn
 
 
 NEARLY = 0.99  # this share of a change must not be enough

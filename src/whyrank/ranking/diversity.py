@@ -9,16 +9,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ConfigError
-from ..types.columns import MemoryId
 from ..types.results import Alike, ContentKey, Context, Hits, Ranking
-from ..types.trail import Step, Trail
-from .stages import WINDOW_LIFT
+from ..types.trail import WINDOW_LIFT, Step, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from ..types.memory import MemoryId
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]

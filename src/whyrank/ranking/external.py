@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING
 from ..errors import ConfigError
 from ..formatting import counted, which
 from ..types.memory import Memory, Notice
-from ..types.query import Analysis, Query, Run
-from ..types.results import Context, Hit, Likeness, Ranking
+from ..types.query import Analysis, Query
+from ..types.results import Context, Hit, Likeness, Ranking, Run, keep
 from ..types.trail import NameProbe
 from .boosts import Base, Boosts, Importance, TokenGate, TokenMatch
 from .diversity import MMR
 from .fusion import Vote, listed_by
-from .parameters import Adjustments, adjusted, unhonoured
-from .ranking import Stage, keep
-from .recipes import Recipe, rank
-from .stages import Dedup, ExactName, NameFirst, Recency, Rerank, Superseded, text_key
+from .recipes import Adjustments, Recipe, adjusted, rank, unhonoured
+from .stages import Dedup, ExactName, NameFirst, Recency, Rerank, Stage, Superseded, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
 
 _NEED_TEXTS = (Dedup, MMR)
 # These read data of memories in a store; lists bring only ids, each a source of its own.

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
-from ..errors import ConfigError
+from ..errors import ConfigError, check_finite
 from ..formatting import counted, which
-from ..types.expressions import label_of
-from ..types.memory import Memory, Notice
-from ..types.results import Context, Held, Hit, Hits, Ranking
-from ..types.trail import Part, Step, part_of
-from .ranking import (
-    drop,
-    in_order,
-    keep,
-    renumber,
-    rescore,
-)
+from ..types.memory import SECONDS_PER_DAY, Memory, Notice
+from ..types.query import label_of
+from ..types.results import Context, Held, Hit, Hits, Ranking, drop, in_order, keep, memory_of, rescore
+from ..types.trail import TIER_STEP, TIERS, WINDOW_LIFT, Part, Step, name_tier, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from _typeshed import DataclassInstance
-
     from ..protocols import Reranker
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from ..types.trail import NameMatch, NameRelation
 
 
-def check_finite(part: DataclassInstance) -> None:
-    """Raise if a part of a recipe holds an infinity or a NaN."""
-    for field in fields(part):
-        value = getattr(part, field.name)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{field.name} of {type(part).__name__} is {value}", "give a finite number")
+class Stage(Protocol):
+    """A small frozen value that turns a ranking into a ranking."""
+
+    def __call__(self, ranking: Ranking, context: Context, /) -> Ranking:
+        """Return the ranking after this stage."""
 
 
 _OPENING = 8  # words; most texts that begin with the same ones are the same
@@ -65,23 +55,9 @@ def _grouped(keys: Iterable[Hashable], places: Iterable[int]) -> list[list[int]]
     return [group for group in groups.values() if len(group) > 1]
 
 
-SECONDS_PER_DAY = 86_400.0
-
-# Tiers leave gaps for the three degrees of path specificity inside each.
-_TIER_STEP = 4
-# Relations that put a name into a tier of its own; rare codes in a text rank below all names, by how many it holds.
-TIERS: dict[NameRelation, int] = {"equal": 4, "accents": 3, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
-EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
-# Larger than any name's tier, so that reranked hits rank above the rest, and names above other names.
-WINDOW_LIFT = 64
 _INSIDE = frozenset({"in a sentence", "code"})  # relations of names inside the question
 # Value of a partial name, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
-
-
-def name_tier(tier: int) -> int:
-    """Return the tier a hit has for its name, lifted by a reranker or not."""
-    return tier % WINDOW_LIFT
 
 
 @dataclass(frozen=True)
@@ -126,7 +102,7 @@ class NameFirst:
 
 
 def _lifted(match: NameMatch, stage: str = "name") -> Step:
-    tier = TIERS[match.relation] * _TIER_STEP + match.specificity
+    tier = TIERS[match.relation] * TIER_STEP + match.specificity
     return Step(stage, "lift", tier, f"{match.relation}: {match.name!r}")
 
 
@@ -158,7 +134,6 @@ class Recency:
     half_life_days: float = 30.0
     weight: float = 0.2
     reads_memories = True
-    op: ClassVar[Literal["scale"]] = "scale"
 
     def __post_init__(self) -> None:
         check_finite(self)
@@ -170,21 +145,18 @@ class Recency:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Scale each dated hit by its age."""
-        return renumber(ranking, self, context, self._step)
+        moment = context.query.where.moment
 
-    def _step(self, age: float) -> Step:
-        old = f"{age:.0f} {which(round(age), 'day', 'days')} old"
-        return Step("recency", self.op, *self.numbers(age), f"{old}, half-life {self.half_life_days:g}")
+        def steps(identity: MemoryId) -> Sequence[Step]:
+            memory = memory_of(context.memories[identity])
+            if memory.evergreen or memory.date is None:
+                return ()
+            days = max(0.0, moment - memory.date) / SECONDS_PER_DAY
+            factor = 1 - self.weight + self.weight * 2 ** (-days / self.half_life_days)
+            told = f"{days:.0f} {which(round(days), 'day', 'days')} old, half-life {self.half_life_days:g}"
+            return (Step("recency", "scale", factor, told),)
 
-    def known(self, memory: Memory, context: Context) -> float | None:
-        """Return the age of a memory in days, if it has one."""
-        if memory.evergreen or memory.date is None:
-            return None
-        return max(0.0, context.query.where.moment - memory.date) / SECONDS_PER_DAY
-
-    def numbers(self, age: float) -> tuple[float]:
-        """Return the factor for an age."""
-        return (1 - self.weight + self.weight * 2 ** (-age / self.half_life_days),)
+        return rescore(ranking, steps)
 
 
 @dataclass(frozen=True)

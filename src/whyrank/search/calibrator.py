@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from ..analysis.language import language_of
 from ..analysis.normalize import UNSPACED
-from ..analysis.tokenizer import all_tokens
+from ..analysis.tokenizer import all_tokens, language_of
 from ..errors import ConfigError, ProviderError, WhyrankError
 from ..formatting import counted
 from ..ranking.recipes import recipe_named
-from ..types.columns import column_of, unit_row
+from ..types.memory import unit_row
 from ..types.query import Query, Stopwatch, Where
+from ..types.results import column_of
 from .confidence import MIN_MEMORIES, Calibration, Cutoffs, coverage_counts
 from .retrieval import retrieve
 

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..formatting import counted, which
 from ..protocols import Embedder, Store, Thresholds
-from ..ranking.ranking import split_dropped
-from ..ranking.stages import EXACT_TIER, name_tier
-from ..types.columns import MemoryId
-from ..types.expressions import label_of
-from ..types.memory import GLOBAL, Notice, Scope
-from ..types.results import Context, Hits, Ranking
-from ..types.trail import Step
+from ..types.memory import GLOBAL, MemoryId, Notice, Scope
+from ..types.query import label_of
+from ..types.results import Context, Hits, Ranking, split_dropped
+from ..types.trail import EXACT_TIER, Step, name_tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

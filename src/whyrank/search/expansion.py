@@ -6,20 +6,19 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..analysis.caches import ByteBoundedCache
-from ..analysis.normalize import clean
+from ..analysis.normalize import ByteBoundedCache, clean
 from ..errors import ProviderGarbage
 from ..protocols import Completion, Embedder, Llm, Message, Probe, Vector
 from ..ranking.fusion import family_of
-from ..types.columns import unit_rows
-from ..types.memory import Notice
-from ..types.query import Deadline, Expansion, ExpansionMode, Query, Run, call_within
+from ..types.memory import Notice, unit_rows
+from ..types.query import Deadline, Expansion, ExpansionMode, Query, call_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..protocols import Resolution
     from ..types.query import Plan
+    from ..types.results import Run
 
 MOST_FURTHER_RUNS = 4
 QUESTIONS_SHARE = 0.5  # share of its vote that the query keeps beside other wordings

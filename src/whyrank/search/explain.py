@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.names import is_speaker_mark, match_name, names_of
-from ..analysis.query import MEMORY_FIELDS, is_said
-from ..analysis.tokenizer import words_meaning
+from ..analysis.query import MEMORY_FIELDS, is_said, words_meaning
 from ..errors import ConfigError, NotFound
 from ..formatting import on_one_line
 from ..ranking.counterfactuals import (
@@ -28,15 +27,11 @@ from ..ranking.counterfactuals import (
 )
 from ..ranking.diversity import likeness_between
 from ..ranking.fusion import family_of
-from ..ranking.parameters import Adjustments, adjusted
-from ..ranking.ranking import Stage
-from ..ranking.recipes import Recipe, rank, rank_pool
-from ..ranking.stages import name_tier
-from ..types.expressions import Leaf, Says, refusal
-from ..types.query import Query, Run, Stopwatch, Where, literally
-from ..types.results import Hits, Ranking, Results, memory_of
+from ..ranking.recipes import Adjustments, Recipe, adjusted, rank, rank_pool
+from ..types.query import Leaf, Query, Says, Stopwatch, Where, literally, refusal
+from ..types.results import Hits, Ranking, Results, Run, memory_of
+from ..types.trail import name_tier
 from .expansion import replaces_the_question, shares_of
-from .retrieval import Retrieved
 from .searcher import Searcher, within_limits
 
 if TYPE_CHECKING:
@@ -44,11 +39,12 @@ if TYPE_CHECKING:
 
     from ..protocols import Store
     from ..ranking.recipes import Recipe
-    from ..types.columns import MemoryId
-    from ..types.memory import Memory, Notice, Scope
+    from ..ranking.stages import Stage
+    from ..types.memory import Memory, MemoryId, Notice, Scope
     from ..types.query import Query
     from ..types.results import Hit
     from .confidence import Weighing
+    from .retrieval import Retrieved
     from .searcher import Searcher
 
 _CHUNKS_LOOKED_AT = 10_000

@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..analysis.document import embedded_text
-from ..analysis.language import LANGUAGES, LATIN_LANGUAGES, marks_but_of
 from ..analysis.names import name_words
 from ..analysis.query import analyse, asked_for, long_terms
-from ..analysis.tokenizer import tokens_of
+from ..analysis.tokenizer import LANGUAGES, LATIN_LANGUAGES, marks_but_of, tokens_of
 from ..errors import ProviderTimeout
 from ..formatting import counted
 from ..protocols import AddedSpace, Embedder, Fetched, Probe, Question, Request, Store, Vector
@@ -21,10 +20,9 @@ from ..ranking.diversity import Similarity
 from ..ranking.fusion import family_of
 from ..ranking.recipes import rank_pool
 from ..ranking.stages import Rerank
-from ..types.columns import unit_row
-from ..types.memory import Notice
-from ..types.query import Analysis, Deadline, Query, Run, Stopwatch, call_within
-from ..types.results import Context, Labels, memory_of
+from ..types.memory import Notice, unit_row
+from ..types.query import Analysis, Deadline, Query, Stopwatch, call_within
+from ..types.results import Context, Labels, Run, memory_of
 from .confidence import calibration_for, note_names
 from .expansion import probes_for, shares_of, texts_of
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..protocols import Resolution
     from ..ranking.recipes import Recipe
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from .confidence import Calibration
 
 _READ_HERE = frozenset({"likeness", "labels", "opinions"})  # inputs of stages that no store gives

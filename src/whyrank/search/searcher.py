@@ -9,12 +9,11 @@ from ..analysis.normalize import estimated_tokens
 from ..errors import StoreTimeout
 from ..formatting import counted, which
 from ..protocols import ALTERED, UNREADABLE, AddedSpace, Embedder, Store, Thresholds
-from ..ranking.ranking import keep, split_dropped
 from ..ranking.recipes import Recipe, guarded, rank
 from ..ranking.stages import Top
 from ..types.memory import Notice
 from ..types.query import Stopwatch
-from ..types.results import Candidates, Hit, Ranking, Results
+from ..types.results import Candidates, Hit, Ranking, Results, keep, split_dropped
 from .confidence import SURE, Beside, Judgement, judged, notices_about
 from .retrieval import Retrieved, floor_of, parse, retrieve, timeout_notice
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ..protocols import Fetched
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from ..types.query import Query, Where
 
 _CUT = frozenset({"top"})  # the stage that cuts the page out of all that was ranked

@@ -17,18 +17,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from ..analysis.caches import MOST_WORDS, Memo, share
-from ..analysis.language import ASSUMED, SHOWN
-from ..analysis.normalize import BY, SIGN, UNSPACED, pattern
-from ..types.columns import Candidate, MemoryId
-from ..types.expressions import OTHERWISE_COUNTS, as_word, is_several, label_as, spellings
-from ..types.query import ONCE, Repeats, Statistics
+from ..analysis.normalize import ASSUMED, BY, MOST_WORDS, SHOWN, SIGN, UNSPACED, Memo, pattern, share
+from ..types.query import ONCE, OTHERWISE_COUNTS, Repeats, Statistics, as_word, is_several, label_as, spellings
+from ..types.results import Candidate
 from ..types.trail import TermValue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from ..protocols import Entry
+    from ..types.memory import Entry, MemoryId
 
 K1 = 1.2
 B = 0.75

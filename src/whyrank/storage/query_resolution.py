@@ -10,28 +10,43 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from ..analysis.document import searchable_text
-from ..analysis.language import (
-    STOP_WORDS,
+from ..analysis.names import (
+    MAX_WINDOW_WORDS,
     by_plain_spelling,
-    foreign_spellings,
-    foreign_stems_beginning,
+    is_code,
+    match_name,
     may_hold_umlauts,
-    stems,
+    name_key,
+    name_words,
+    names_of,
+    plainly,
     typed_as,
     typed_beginning,
 )
-from ..analysis.names import MAX_WINDOW_WORDS, is_code, match_name, name_key, name_words, names_of, plainly
 from ..analysis.normalize import fold
-from ..analysis.query import MAX_READINGS, MOST_JOINED, Code, codes_in, other_terms, terms_of
-from ..analysis.tokenizer import foreign_stems, german_stems, parts_of_wholes, tokens_of, words_meaning
+from ..analysis.query import (
+    MAX_READINGS,
+    MOST_JOINED,
+    Code,
+    codes_in,
+    foreign_spellings,
+    foreign_stems_beginning,
+    other_terms,
+    terms_of,
+    words_meaning,
+)
+from ..analysis.tokenizer import STOP_WORDS, foreign_stems, german_stems, parts_of_wholes, stems, tokens_of
 from ..protocols import FEW_HOLDERS, HeldCode, Question, Resolution, is_rare
-from ..types.columns import Candidate, Column, MemoryId, column_of
-from ..types.expressions import (
+from ..types.memory import MemoryId, Notice, Scope
+from ..types.query import (
     All,
+    Analysis,
     Begins,
     Expression,
     Holds,
     Leaf,
+    Query,
+    Where,
     is_several,
     label_of,
     meant,
@@ -41,15 +56,15 @@ from ..types.expressions import (
     spellings,
     wanted,
 )
-from ..types.memory import Notice, Scope
-from ..types.query import Analysis, Query, Run, Where
+from ..types.results import Candidate, Column, Run, column_of
 from ..types.trail import NameMatch, Unheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..protocols import Store
-    from ..types.query import Plan, Signal, Statistics, TermBooster
+    from ..types.query import Plan, Statistics, TermBooster
+    from ..types.results import Signal
     from ..types.trail import NameProbe, TermBoost
 
 _MAX_TYPO_LETTERS = 64  # no name is longer, and a long key is slow to compare

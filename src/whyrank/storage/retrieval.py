@@ -10,17 +10,15 @@ from ..analysis.tokenizer import tokens_of
 from ..errors import StoreTimeout
 from ..formatting import counted, which
 from ..protocols import LACKING, Request, Retrieval
-from ..types.columns import Column, column_of
 from ..types.memory import Notice
-from ..types.query import Run, Signal
-from ..types.results import Candidates, Context, memory_of
+from ..types.results import Candidates, Column, Context, Run, Signal, column_of, memory_of
 from .query_resolution import holders_of, unheld, with_accented_names, with_code_matches, with_codes, with_holders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ..protocols import Probe, Store, Vector
-    from ..types.columns import MemoryId
+    from ..types.memory import MemoryId
     from ..types.query import Analysis
     from ..types.results import Held
     from ..types.trail import NameMatch

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..analysis.tokenizer import tokens_of
 from ..errors import ProviderError, ProviderTimeout
 from ..protocols import Completion, Message, Thresholds
-from ..providers.vectors import STATIC_WEIGHT, unit_rows
+from ..providers.names import STATIC_WEIGHT
+from ..types.memory import scale_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +45,7 @@ class WordDirections:
         for row, text in zip(rows, texts, strict=True):
             for token in tokens_of(text):
                 row += self._direction(token)
-        return unit_rows(rows)
+        return scale_rows(rows)
 
     def query(self, text: str) -> Vector:
         """Return the unit vector of a query."""

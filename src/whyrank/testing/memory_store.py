@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from ..analysis.dates import is_mark
 from ..analysis.document import entry_for
-from ..analysis.language import by_plain_spelling, marks_but_of, marks_of_language, typed_beginning
-from ..analysis.names import is_speaker_mark, match_name, proposal_score, speaker_of
+from ..analysis.names import by_plain_spelling, is_speaker_mark, match_name, proposal_score, speaker_of, typed_beginning
 from ..analysis.normalize import same_text
 from ..analysis.query import MEMORY_FIELDS, is_said
+from ..analysis.tokenizer import marks_but_of, marks_of_language
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import (
     Arrival,
     Changes,
-    Entry,
     Failure,
     Fetched,
     FileRecord,
@@ -51,17 +50,30 @@ from ..storage.bm25 import (
 )
 from ..storage.query_resolution import resolve
 from ..storage.retrieval import retrieve
-from ..types.expressions import OTHERWISE_COUNTS, Holds, Leaf, Says, label_as, spellings, valued
 from ..types.memory import NEVER, Former, Memory, Order, Scope
-from ..types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where, inverse_frequency
-from ..types.results import Candidates
+from ..types.query import (
+    ONCE,
+    OTHERWISE_COUNTS,
+    Holds,
+    Join,
+    Leaf,
+    Repeats,
+    Says,
+    Statistics,
+    Where,
+    inverse_frequency,
+    label_as,
+    spellings,
+    valued,
+)
+from ..types.results import Candidates, Run, Signal
 from ..types.trail import TermValue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ..protocols import Entry, Question, Request, Resolution, Retrieval, Vector
-    from ..types.columns import MemoryId
+    from ..protocols import Question, Request, Resolution, Retrieval, Vector
+    from ..types.memory import Entry, MemoryId
     from ..types.query import Analysis, Plan
     from ..types.trail import NameProbe
 

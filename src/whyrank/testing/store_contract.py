@@ -15,10 +15,9 @@ from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Written, sorting_key
 from ..search.retrieval import parse
 from ..storage.query_resolution import settled
-from ..types.expressions import Expression, Holds, Not, several, spelled
 from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
-from ..types.query import Query, Run, Where
-from ..types.results import memory_of
+from ..types.query import Expression, Holds, Not, Query, Where, several, spelled
+from ..types.results import Run, memory_of
 from .fakes import WordDirections
 
 if TYPE_CHECKING:

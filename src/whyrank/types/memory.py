@@ -1,4 +1,4 @@
-"""Memories, their sources and scopes, and notices."""
+"""Memories, their sources, scopes and vectors, entries ready to be stored, and notices."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .columns import MemoryId
+    import numpy as np
+    from numpy.typing import NDArray
 
+    from .trail import Name
+
+
+MemoryId = str
 Kind = Literal["chunk", "fact"]
 Trust = Literal["owner", "agent", "ingested", "untrusted"]
 Order = Literal["place", "created", "date", "importance", "recalls"]
@@ -139,6 +144,29 @@ class Memory:
         return place.path, place.start_line, place.content_hash, self.id
 
 
+UNKNOWN_READER = 0  # earlier than all that are known
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Memory ready to be stored: analysed, named and fingerprinted outside any transaction.
+
+    `embed_text` is `embedded_text` of the memory. `letters` is true for a language whose words are also matched by the
+    letters inside them; `marks` are its date words, speaker and language; `language` is that of texts that do not show
+    theirs; `reader` is the version of the analyzer that tokenized its text.
+    """
+
+    memory: Memory
+    tokens: tuple[str, ...]
+    names: tuple[Name, ...]
+    embed_text: str
+    embed_hash: str
+    letters: bool = False
+    marks: tuple[str, ...] = ()
+    language: str = ""
+    reader: int = UNKNOWN_READER
+
+
 class Former(NamedTuple):
     """Earlier state of a memory: the former values of the changed fields; none if damaged."""
 
@@ -163,16 +191,16 @@ class Document:
 
 
 _HOUR = 3_600.0
-_DAY = 24 * _HOUR
+SECONDS_PER_DAY = 86_400.0
 
 # Seconds from writing to expiry; None is for ever.
 LIFETIMES: dict[str, float | None] = {
     "permanent": None,
-    "durable": 90 * _DAY,
-    "stable": 90 * _DAY,
-    "normal": 14 * _DAY,
-    "active": 14 * _DAY,
-    "short": 2 * _DAY,
+    "durable": 90 * SECONDS_PER_DAY,
+    "stable": 90 * SECONDS_PER_DAY,
+    "normal": 14 * SECONDS_PER_DAY,
+    "active": 14 * SECONDS_PER_DAY,
+    "short": 2 * SECONDS_PER_DAY,
     "session": 24 * _HOUR,
     "ephemeral": 4 * _HOUR,
     "checkpoint": 4 * _HOUR,
@@ -188,3 +216,68 @@ def expiry(decay: str, moment: float) -> float | None:
     """Return the expiry of a memory of a class written at a moment; None for never, or for no class."""
     lifetime = LIFETIMES.get(decay)
     return None if lifetime is None else moment + lifetime
+
+
+_TOLERANCE = 1e-4  # of a length that is one but for rounding; such rows stay as they are, to the bit
+_SURELY = _TOLERANCE / 2  # in float32, which is off by a hundredth of that
+
+
+def lone_row(rows: object, dimension: int | None) -> NDArray[np.float32] | None:
+    """Return the one row of a table, if it is a vector of this dimension and beyond doubt at unit length."""
+    if getattr(rows, "shape", None) == (1, dimension):
+        row: NDArray[np.float32] = rows[0]  # type: ignore[index]
+        return row if _is_unit(row) else None
+    return None
+
+
+def _is_unit(row: NDArray[np.float32]) -> bool:
+    return row.dtype.char == "f" and abs(float(row.dot(row)) - 1.0) <= _SURELY
+
+
+def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
+    """Return one vector at unit length; zeros stay zeros. Any other shape is a ValueError."""
+    import numpy as np
+
+    given = np.asarray(row)
+    if given.shape == (dimension,) and _is_unit(given):  # as those of most questions are
+        return given
+    unit: NDArray[np.float32] = unit_rows(given[np.newaxis], 1, dimension)[0]
+    return unit
+
+
+def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.float32]:
+    """Return `count` vectors at unit length; a row of zeros stays one. Any other shape is a ValueError."""
+    import numpy as np
+
+    found = np.asarray(rows, np.float32)
+    if count == 1 and lone_row(found, dimension) is not None:
+        return found
+    if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
+        wanted = "any number" if dimension is None else dimension
+        raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
+    wide = found.astype(np.float64)
+    lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))  # in float64 no square of a finite float32 is infinite
+    if not np.isfinite(lengths).all():
+        raise ValueError("the embedder gave what is no number")
+    odd = (np.abs(lengths - 1.0) > _TOLERANCE) & (lengths > 0.0)
+    if odd.any():
+        found = found.copy()
+        found[odd] = (wide[odd] / lengths[odd, np.newaxis]).astype(np.float32)
+    return found
+
+
+def squares_of(rows: NDArray[np.float32]) -> list[float]:
+    """Return the squares of the lengths of vectors: one that has no direction has none."""
+    import numpy as np
+
+    squares: list[float] = np.vecdot(rows, rows).tolist()
+    return squares
+
+
+def scale_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale every row to unit length; a zero row stays zero."""
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return scaled

@@ -1,23 +1,194 @@
-"""Hits, rankings, the context of a stage, and results."""
+"""Candidates and scores as columns, runs, signals, hits, rankings and their order, the context of a stage, results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, overload
 
 from ..errors import StoreError
-from .columns import MemoryId, column_of
-from .memory import Memory, Notice, Scope
+from .memory import Memory, MemoryId, Notice, Scope
 from .trail import Key, Step, Trail, apply, render
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .query import Analysis, Query, Signal, Statistics, Verdict
-    from .trail import NameMatch, Unheld
+    from .query import Analysis, Query, Statistics, Verdict
+    from .trail import NameMatch, TermValue, Unheld
+
+
+Numbers = Sequence["float | None"]
+Item = TypeVar("Item", covariant=True)
+
+
+class Candidate(NamedTuple):
+    """A memory proposed by one retriever; a higher score is always better."""
+
+    id: MemoryId
+    score: float
+
+
+class Lazily(Sequence[Item]):
+    """Lazy sequence: items are created when read; it equals the sequence of all its items."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Listed(Lazily[Candidate]):
+    """Candidates as two columns, with items created lazily."""
+
+    __slots__ = ("ids", "scores")
+
+    def __init__(self, ids: Sequence[MemoryId], scores: Sequence[float]) -> None:
+        self.ids = ids
+        self.scores = scores
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(Candidate, self.ids, self.scores)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(index, slice):
+            return Listed(self.ids[index], self.scores[index])
+        return Candidate(self.ids[index], self.scores[index])
+
+
+class Column(Mapping[MemoryId, float]):
+    """One number per memory, in the order of the requested ids; None for those without one.
+
+    If all have one, a store may supply the same numbers as an array. Instead of numbers there may be a function that
+    computes them lazily.
+    """
+
+    __slots__ = ("_by_id", "_numbers", "array", "ids")
+
+    def __init__(
+        self,
+        ids: Sequence[MemoryId],
+        numbers: Numbers | Callable[[], Numbers],
+        array: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.ids = ids
+        self._numbers = numbers
+        self.array = array
+        self._by_id: dict[MemoryId, float] | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        """Return the numbers, in the order of the memories."""
+        numbers = self._numbers
+        if not isinstance(numbers, Sequence):
+            numbers = self._numbers = numbers()
+        return numbers
+
+    def __getitem__(self, identity: MemoryId) -> float:
+        return self.by_id[identity]
+
+    def __iter__(self) -> Iterator[MemoryId]:
+        return iter(self.by_id)
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    @property
+    def by_id(self) -> dict[MemoryId, float]:
+        """Return the numbers there are, by memory."""
+        if self._by_id is None:
+            pairs = zip(self.ids, self.numbers, strict=True)
+            self._by_id = {identity: number for identity, number in pairs if number is not None}
+        return self._by_id
+
+
+def with_gaps(ids: Sequence[MemoryId], numbers: NDArray[np.float64]) -> Column:
+    """Return a column of the numbers of an array; NaN becomes None."""
+    listed: list[float] = numbers.tolist()
+    if (numbers == numbers).all():
+        return Column(ids, listed, numbers)
+    return Column(ids, [None if number != number else number for number in listed])
+
+
+def by_id(values: Mapping[MemoryId, float]) -> Mapping[MemoryId, float]:
+    """Return numbers in the form that is fastest for single lookups."""
+    return values.by_id if isinstance(values, Column) else values
+
+
+def array_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
+    """Return the numbers of these memories, in this order, if they are available as an array."""
+    return values.array if isinstance(values, Column) and values.ids == ids else None
+
+
+def column_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> Sequence[float | None]:
+    """Return the numbers of these memories, in this order."""
+    if isinstance(values, Column) and values.ids == ids:
+        return values.numbers
+    return [*map(by_id(values).get, ids)]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The ranked list one retriever returned, best first."""
+
+    name: str
+    candidates: Sequence[Candidate] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, pairs: Iterable[tuple[str, float]], *, lower_is_better: bool = False) -> Run:
+        """Make a run from any engine's (id, score) pairs; ties are ordered by id, bad numbers refused."""
+        sign = -1.0 if lower_is_better else 1.0
+        best: dict[str, float] = {}
+        for identity, score in pairs:
+            if not math.isfinite(score):
+                raise ValueError(f"run {name!r}: the score of {identity!r} is {score}, not a finite number")
+            best[identity] = max(best.get(identity, -math.inf), sign * score)
+        ordered = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+        return cls(name, tuple(Candidate(identity, score) for identity, score in ordered))
+
+    @property
+    def ids(self) -> Sequence[MemoryId]:
+        """Return the ids of the candidates, best first."""
+        listed = self.candidates
+        return listed.ids if isinstance(listed, Listed) else [candidate.id for candidate in listed]
+
+    def ranks(self) -> dict[MemoryId, int]:
+        """Return each candidate's rank, counted from 1."""
+        return dict(zip(self.ids, range(1, len(self.candidates) + 1), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Values of one kind of evidence for candidates, listed or not; coverage is a share of the possible.
+
+    The terms of a candidate add up to its value, from left to right. `floor` is the value of unrelated texts (of
+    vectors), `mass` the idf of all query terms (of words); None where it is unknown.
+    """
+
+    name: str
+    values: Mapping[MemoryId, float]
+    coverage: Mapping[MemoryId, float] = field(default_factory=dict)
+    terms: Mapping[MemoryId, Sequence[TermValue]] = field(default_factory=dict)
+    floor: float | None = None
+    mass: float | None = None
+
+    def terms_of(self, identity: MemoryId) -> Sequence[TermValue]:
+        """Return the contribution of each term to a candidate's value; none where the value is 0."""
+        return self.terms.get(identity, ()) if self.values.get(identity) else ()
 
 
 ContentKey = tuple[str, int, str, MemoryId]
@@ -413,3 +584,50 @@ class Results(Sequence[Hit]):
 
     def __len__(self) -> int:
         return len(self.hits)
+
+
+def in_order(hits: Sequence[Hit]) -> Hits:
+    """Order hits by tier and score, best first; ties by content, then by id, never by insertion."""
+    columns = Hits.of(hits)
+    keys = [*zip(columns.tiers, columns.scores, strict=True)]
+    order = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+    if len({*keys}) < len(keys):
+        content_keys, places = columns.candidates.content_keys, columns.places
+        order.sort(key=lambda number: (-keys[number][0], -keys[number][1], content_keys[places[number]]))
+    return columns.pick(order)
+
+
+def rescore(ranking: Ranking, steps_for: Callable[[MemoryId], Sequence[Step]]) -> Ranking:
+    """Give each hit any number of steps, and order the hits anew; without a step the ranking stays as it is."""
+    hits = Hits.of(ranking.hits)
+    steps = [steps_for(identity) for identity in hits.ids]
+    if not any(steps):
+        return ranking
+    before = zip(hits.tiers, hits.scores, strict=True)
+    keys = [reduce(apply, own, key) for key, own in zip(before, steps, strict=True)]
+    tiers, scores = [tier for tier, _ in keys], [score for _, score in keys]
+    stepped = Hits(
+        hits.candidates, hits.places, tiers, scores, lambda number: (*hits.trail(number), *steps[number]), hits.beside
+    )
+    return replace(ranking, hits=in_order(stepped))
+
+
+def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> Ranking:
+    """Drop the hits for which `reason` returns one, and record it in their trails."""
+    whys = {number: why for number, hit in enumerate(ranking.hits) if (why := reason(hit)) is not None}
+    return drop(ranking, stage, whys.__getitem__, [*whys]) if whys else ranking
+
+
+def drop(ranking: Ranking, stage: str, why: Callable[[int], str], numbers: Sequence[int]) -> Ranking:
+    """Drop hits by their numbers, each for its reason."""
+    hits, gone = Hits.of(ranking.hits), {*numbers}
+    kept = hits.pick([number for number in range(len(hits)) if number not in gone])
+    dropped = hits.pick(numbers).dropped(stage, lambda place: why(numbers[place]))
+    before = Hits.of(ranking.dropped)
+    return replace(ranking, hits=kept, dropped=before.joined(dropped))
+
+
+def split_dropped(dropped: Sequence[Hit], stages: frozenset[str]) -> Hits:
+    """Return the hits that some stages dropped."""
+    columns = Hits.of(dropped)
+    return columns.pick([number for number, stage in enumerate(columns.stages) if stage in stages])

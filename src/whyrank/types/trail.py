@@ -280,6 +280,15 @@ def _part_line(part: Part) -> str:
     return line
 
 
+class Name(NamedTuple):
+    """One name of a memory: as written, its key, its words, and how specific a path it is (0 for no path)."""
+
+    text: str
+    key: str
+    words: tuple[str, ...]
+    specificity: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class NameProbe:
     """Name lookup of a query: its own key, its words, and the keys of word windows inside it."""
@@ -335,3 +344,16 @@ class TermBoost(NamedTuple):
     def __str__(self) -> str:
         rarity = f"{self.term!r} in {self.held} of {self.total}, ratio {self.ratio:.3f}"
         return f"entity {self.entity!r}: {rarity}, {self.base} repeats become {self.repeats}"
+
+
+TIER_STEP = 4  # tiers leave gaps for the three degrees of path specificity inside each
+# Relations that put a name into a tier of its own; rare codes in a text rank below all names, by how many it holds.
+TIERS: dict[NameRelation, int] = {"equal": 4, "accents": 3, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
+EXACT_TIER = TIERS["same words"] * TIER_STEP  # from here on the query is the name, not a slip of the finger
+# Larger than any name's tier, so that reranked hits rank above the rest, and names above other names.
+WINDOW_LIFT = 64
+
+
+def name_tier(tier: int) -> int:
+    """Return the tier a hit has for its name, lifted by a reranker or not."""
+    return tier % WINDOW_LIFT

@@ -23,8 +23,7 @@ from whyrank.config.load import load
 from whyrank.interfaces import serialize_candidates
 from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
-from whyrank.ranking.parameters import AS_IT_IS, Adjustments, adjusted
-from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.ranking.recipes import AS_IT_IS, RECIPES, Adjustments, Recipe, adjusted
 from whyrank.search.confidence import Weighing
 from whyrank.search.explain import Pooled
 from whyrank.testing.fakes import ScriptedLlm, SharedWords

@@ -6,7 +6,7 @@ import pytest
 
 from whyrank.analysis.query import MAX_DEPTH, analyse, asked_for
 from whyrank.errors import BadQuery
-from whyrank.types.expressions import Begins, Holds, Says
+from whyrank.types.query import Begins, Holds, Says
 
 
 def understood(text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.language import foreign_spellings, foreign_stems_beginning, spellings, stem, stems_beginning
+from whyrank.analysis.query import foreign_spellings, foreign_stems_beginning, spellings, stems_beginning
+from whyrank.analysis.tokenizer import stem
 
 
 @pytest.mark.parametrize(

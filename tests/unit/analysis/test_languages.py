@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.document import entry_for
-from whyrank.analysis.language import (
+from whyrank.analysis.tokenizer import (
     _ANY_SCRIPT,
     _SCRIPTLESS,
     language_of,

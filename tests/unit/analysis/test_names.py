@@ -25,9 +25,8 @@ from whyrank.analysis.names import (
     probe_for,
     words_key,
 )
-from whyrank.protocols import Name
 from whyrank.types.memory import Memory, Source
-from whyrank.types.trail import NameMatch, NameRelation
+from whyrank.types.trail import Name, NameMatch, NameRelation
 
 
 def name(text: str, specificity: int = 0) -> Name:

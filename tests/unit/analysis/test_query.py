@@ -8,7 +8,7 @@ import pytest
 
 from whyrank.analysis.query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
 from whyrank.analysis.tokenizer import tokens_of
-from whyrank.types.expressions import label_of
+from whyrank.types.query import label_of
 
 if TYPE_CHECKING:
     from whyrank.types.query import QueryKind

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from whyrank.analysis.query import MAX_READINGS, term_for
 from whyrank.analysis.tokenizer import tokens_of
 from whyrank.storage.bm25 import occurrences, padded
-from whyrank.types.expressions import label_of, meant
+from whyrank.types.query import label_of, meant
 
 
 @pytest.mark.parametrize(

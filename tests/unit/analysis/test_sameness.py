@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.tokenizer import may_be_one
+from whyrank.analysis.document import may_be_one
 
 
 @pytest.mark.parametrize(

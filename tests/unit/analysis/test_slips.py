@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.language import latin_language
 from whyrank.analysis.names import entities_in, name_words, names_of, probe_for
 from whyrank.analysis.query import analyse, kind_of
 from whyrank.analysis.snippets import snippet
-from whyrank.analysis.tokenizer import all_tokens, tokens_of
+from whyrank.analysis.tokenizer import all_tokens, latin_language, tokens_of
 from whyrank.types.memory import Memory
 
 

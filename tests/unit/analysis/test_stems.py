@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.language import STUB_LETTERS, stem
-from whyrank.analysis.tokenizer import tokens_of
+from whyrank.analysis.tokenizer import STUB_LETTERS, stem, tokens_of
 
 
 @pytest.mark.parametrize(

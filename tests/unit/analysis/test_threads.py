@@ -10,7 +10,7 @@ import sys
 sys.modules["Stemmer"] = None  # the pure-Python stemmers, as a default install has them
 sys.setswitchinterval(1e-5)
 from concurrent.futures import ThreadPoolExecutor
-from whyrank.analysis.language import stem
+from whyrank.analysis.tokenizer import stem
 words = [w for i in range(300) for w in (f"running{'s' * (i % 3)}", "generously", "connection", "happily", "nations")]
 expected = [stem(word, "en") for word in words]
 with ThreadPoolExecutor(6) as pool:

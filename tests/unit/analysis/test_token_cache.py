@@ -7,9 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.analysis.dates import asked_dates, dated
-from whyrank.analysis.language import VOTING_WORDS, language_of, leaning, standing_alone, voices_in
+from whyrank.analysis.document import _TokenCache, _TooLong, reading_of
 from whyrank.analysis.normalize import compose
-from whyrank.analysis.tokenizer import _TokenCache, _TooLong, content_of, reading_of, tokens_of
+from whyrank.analysis.tokenizer import (
+    VOTING_WORDS,
+    content_of,
+    language_of,
+    leaning,
+    standing_alone,
+    tokens_of,
+    voices_in,
+)
 
 # What pieces differ in: function words of several languages, months sure and doubtful, signs around words, identifiers,
 # scripts without spaces, spaces of all kinds, letters that are put together of several.

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.analysis.dates import asked_dates
-from whyrank.analysis.language import STOP_WORDS, latin_language
-from whyrank.analysis.tokenizer import MAX_TOKEN_LETTERS, Token, all_tokens, parts_of, parts_of_wholes, tokens_of
+from whyrank.analysis.tokenizer import (
+    MAX_TOKEN_LETTERS,
+    STOP_WORDS,
+    Token,
+    all_tokens,
+    latin_language,
+    parts_of,
+    parts_of_wholes,
+    tokens_of,
+)
 
 
 @pytest.mark.parametrize(

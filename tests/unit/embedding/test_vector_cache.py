@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import whyrank
-from whyrank.providers.vectors import with_cache
+from whyrank.providers.registry import with_cache
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document
 

@@ -10,10 +10,10 @@ import pytest
 from whyrank.analysis.document import entry_for
 from whyrank.errors import ProviderRefused, ProviderTimeout, ProviderUnavailable
 from whyrank.ingest.embedding import NO_DIRECTION, Desk, Embedded, embed_all
-from whyrank.protocols import Changes, Entry
+from whyrank.protocols import Changes
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types.memory import GLOBAL, Memory
+from whyrank.types.memory import GLOBAL, Entry, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

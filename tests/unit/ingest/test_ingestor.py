@@ -12,10 +12,10 @@ from whyrank.analysis.document import entries_for
 from whyrank.errors import IngestError, ProviderError
 from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.ingest.pipeline import Ingestor, Report, Settings
-from whyrank.protocols import Changes, Embedder, Entry
+from whyrank.protocols import Changes, Embedder
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
-from whyrank.types.memory import GLOBAL, Memory, Scope
+from whyrank.types.memory import GLOBAL, Entry, Memory, Scope
 from whyrank.types.query import Where
 
 if TYPE_CHECKING:

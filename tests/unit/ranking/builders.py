@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.types.memory import Memory, Scope, Source
-from whyrank.types.query import Query, Signal, Statistics, Where
-from whyrank.types.results import Context, Hit, Labels, Ranking
+from whyrank.types.query import Query, Statistics, Where
+from whyrank.types.results import Context, Hit, Labels, Ranking, Signal
 from whyrank.types.trail import Part, Step
 
 if TYPE_CHECKING:

@@ -12,15 +12,14 @@ import pytest
 from tests.unit.ranking.builders import DAY, NOW, context, memory
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
 from whyrank.ranking.diversity import MMR, Similarity
-from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalizers import Theoretical
+from whyrank.ranking.fusion import Fuse, Theoretical, Vote
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, Recency
-from whyrank.types.query import Run, Signal
+from whyrank.types.results import Run, Signal
 from whyrank.types.trail import NameMatch
 
 if TYPE_CHECKING:
-    from whyrank.ranking.ranking import Stage
+    from whyrank.ranking.stages import Stage
     from whyrank.types.memory import Memory
 
 Scores = Mapping[str, Mapping[str, float]]

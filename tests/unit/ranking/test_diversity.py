@@ -11,8 +11,7 @@ import pytest
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.ranking.diversity import MMR, Similarity
-from whyrank.ranking.parameters import Adjustments, adjusted
-from whyrank.ranking.recipes import RECIPES
+from whyrank.ranking.recipes import RECIPES, Adjustments, adjusted
 from whyrank.types.trail import Step, replay
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from whyrank.errors import ConfigError
 from whyrank.ranking.boosts import Boosts, TokenMatch
-from whyrank.ranking.normalizers import Sigmoid, Theoretical
+from whyrank.ranking.fusion import Sigmoid, Theoretical
 from whyrank.ranking.stages import Evidence, MinScore, NameFirst, OpenClawSelection, Recency
 
 if TYPE_CHECKING:

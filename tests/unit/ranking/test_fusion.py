@@ -8,10 +8,9 @@ import pytest
 
 from tests.unit.ranking.builders import context, memory
 from whyrank.errors import ConfigError
-from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalizers import BatchMax, Clamped, ReciprocalRank, Saturating, Theoretical
+from whyrank.ranking.fusion import BatchMax, Clamped, Fuse, ReciprocalRank, Saturating, Theoretical, Vote
 from whyrank.ranking.recipes import RECIPES
-from whyrank.types.query import Run, Signal
+from whyrank.types.results import Run, Signal
 
 KEYWORD = Run.of("keyword", [("a", 4.0), ("b", 2.0)])
 VECTOR = Run.of("vector", [("b", 0.8), ("c", 0.5)])

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from tests.unit.ranking.builders import context, hit, memory
 from whyrank.ranking.boosts import Importance
-from whyrank.ranking.ranking import drop, rescore, split_dropped
-from whyrank.types.results import Candidates, Hits, Ranking
+from whyrank.types.results import Candidates, Hits, Ranking, drop, rescore, split_dropped
 from whyrank.types.trail import Step, Trail
 
 A, B, C = memory("a"), memory("b"), memory("c")

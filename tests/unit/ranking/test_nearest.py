@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ranking.counterfactuals import NEARLY, along, searched
-from whyrank.ranking.parameters import Knob
+from whyrank.ranking.counterfactuals import NEARLY, Knob, along, searched
 from whyrank.ranking.recipes import RECIPES
 
 KNOB = Knob("balance", 0.6, 0.0, 1.0, lambda value: RECIPES["default"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError
-from whyrank.ranking.normalizers import (
+from whyrank.ranking.fusion import (
     Above,
     AboveFloor,
     AgainstMass,
@@ -25,7 +25,7 @@ from whyrank.ranking.normalizers import (
     Sigmoid,
     Theoretical,
 )
-from whyrank.types.query import Signal
+from whyrank.types.results import Signal
 
 
 def test_reciprocal_rank_is_scaled_to_one_at_the_top() -> None:

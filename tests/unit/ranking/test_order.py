@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.ranking.builders import hit, memory, ranking
-from whyrank.ranking.ranking import in_order, rescore
+from whyrank.types.results import in_order, rescore
 from whyrank.types.trail import Step
 
 

@@ -9,12 +9,10 @@ import pytest
 
 from tests.unit.ranking.builders import NOW, context, memory
 from whyrank.ranking.counterfactuals import Pool, changes
-from whyrank.ranking.normalizers import ReciprocalRank, Sigmoid
-from whyrank.ranking.parameters import Adjustments, adjusted, tunable, unhonoured
-from whyrank.ranking.recipes import RECIPES, rank_pool
+from whyrank.ranking.fusion import ReciprocalRank, Sigmoid
+from whyrank.ranking.recipes import RECIPES, Adjustments, adjusted, rank_pool, tunable, unhonoured
 from whyrank.storage.sqlite.database import connect
-from whyrank.types.columns import Candidate
-from whyrank.types.query import Run, Signal
+from whyrank.types.results import Candidate, Run, Signal
 from whyrank.types.trail import NameMatch
 
 if TYPE_CHECKING:

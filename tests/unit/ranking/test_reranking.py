@@ -10,9 +10,9 @@ from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.ranking.fusion import Fuse
 from whyrank.ranking.recipes import Recipe
-from whyrank.ranking.stages import WINDOW_LIFT, Evidence, Rerank
+from whyrank.ranking.stages import Evidence, Rerank
 from whyrank.testing.fakes import SharedWords
-from whyrank.types.trail import Step, replay
+from whyrank.types.trail import WINDOW_LIFT, Step, replay
 
 A, B, C = memory("a"), memory("b"), memory("c")
 OPINIONS = {"a": -3.0, "b": 2.0}

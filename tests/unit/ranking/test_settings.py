@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from whyrank.analysis.query import analyse
-from whyrank.ranking.parameters import AS_IT_IS, Adjustments, adjusted, tunable, unhonoured
-from whyrank.ranking.recipes import RECIPES, rank
+from whyrank.ranking.recipes import AS_IT_IS, RECIPES, Adjustments, adjusted, rank, tunable, unhonoured
 from whyrank.ranking.stages import GroupBySource, NameFirst
 from whyrank.types.memory import Memory
-from whyrank.types.query import Query, Run
-from whyrank.types.results import Context
+from whyrank.types.query import Query
+from whyrank.types.results import Context, Run
 
 
 def test_the_name_bonus_multiplies_both_bonuses_and_leaves_the_rest() -> None:

@@ -9,12 +9,11 @@ import pytest
 
 from whyrank.analysis.query import analyse
 from whyrank.config.settings import SETTINGS
-from whyrank.ranking.parameters import Adjustments, Slider, adjusted, sliders, unhonoured
-from whyrank.ranking.recipes import RECIPES
-from whyrank.types.columns import Candidate
+from whyrank.ranking.parameters import Slider, sliders
+from whyrank.ranking.recipes import RECIPES, Adjustments, adjusted, unhonoured
 from whyrank.types.memory import Memory
-from whyrank.types.query import Query, Run, Signal
-from whyrank.types.results import Context
+from whyrank.types.query import Query
+from whyrank.types.results import Candidate, Context, Run, Signal
 from whyrank.types.trail import NameMatch
 
 BOTH = (Run("keyword", (Candidate("a", 2.0),)), Run("vector", (Candidate("a", 0.5),)))

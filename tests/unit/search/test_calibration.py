@@ -34,7 +34,8 @@ from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope
-from whyrank.types.query import Query, Signal, Where
+from whyrank.types.query import Query, Where
+from whyrank.types.results import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.language import language_of
+from whyrank.analysis.tokenizer import language_of
 from whyrank.search.calibrator import QUESTIONS, off_topic
 
 

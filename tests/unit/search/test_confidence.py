@@ -15,7 +15,7 @@ from whyrank.analysis.query import analyse
 from whyrank.search.confidence import COVERAGE_THRESHOLDS, coverage_counts, judged
 from whyrank.search.searcher import within_budget
 from whyrank.testing.fakes import WordDirections
-from whyrank.types.query import Signal
+from whyrank.types.results import Signal
 from whyrank.types.trail import Step, Unheld, replay
 
 if TYPE_CHECKING:

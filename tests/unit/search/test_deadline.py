@@ -21,13 +21,14 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.query import GRACE, Deadline, Query, Run, Where, call_within
+from whyrank.types.query import GRACE, Deadline, Query, Where, call_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from whyrank.types.columns import MemoryId
+    from whyrank.types.memory import MemoryId
+    from whyrank.types.results import Run
     from whyrank.types.trail import NameProbe
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"

@@ -10,20 +10,19 @@ import pytest
 from whyrank.analysis.document import entry_for
 from whyrank.analysis.names import probe_for
 from whyrank.protocols import Changes, Store
-from whyrank.ranking.parameters import Adjustments, adjusted
-from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.ranking.recipes import RECIPES, Adjustments, Recipe, adjusted
 from whyrank.search.searcher import Searcher
 from whyrank.storage.query_resolution import mentions
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Memory, Scope
-from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
+from whyrank.types.query import ONCE, Join, Query, Repeats, Where
 from whyrank.types.trail import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whyrank.types.results import Results
+    from whyrank.types.results import Results, Run
 
 BOOSTED = adjusted(RECIPES["keyword"], Adjustments(entity_boost=5.0))
 

@@ -12,9 +12,9 @@ from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.columns import Candidate
 from whyrank.types.memory import Scope
-from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
+from whyrank.types.query import ONCE, Join, Query, Repeats, Where
+from whyrank.types.results import Candidate, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pytest
 
     from whyrank.protocols import Fetched
-    from whyrank.types.columns import MemoryId
+    from whyrank.types.memory import MemoryId
 
 
 class Leaky(MemoryStore):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import whyrank
-from whyrank.analysis.language import are_spellings, plain_spellings
+from whyrank.analysis.names import are_spellings, plain_spellings
 from whyrank.analysis.tokenizer import foreign_stems, german_stems
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import pytest
 
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
-from whyrank.ranking.parameters import Adjustments, adjusted
-from whyrank.ranking.recipes import RECIPES
+from whyrank.ranking.recipes import RECIPES, Adjustments, adjusted
 from whyrank.search.explain import origins_by_recipe
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore

@@ -15,12 +15,13 @@ from whyrank.storage.sqlite.postings import scorer
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Source
-from whyrank.types.query import Signal, Where
+from whyrank.types.query import Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from whyrank.types.results import Signal
     from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)

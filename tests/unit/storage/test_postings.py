@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from whyrank.analysis.dates import is_mark
 from whyrank.analysis.document import entry_for
-from whyrank.protocols import Changes, Entry
+from whyrank.protocols import Changes
 from whyrank.storage.bm25 import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, top_k
 from whyrank.storage.sqlite import writer as writer_module
@@ -28,9 +28,9 @@ from whyrank.storage.sqlite.schema import give_tokens_rows, number_pages
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.memory import GLOBAL, Memory, Scope, Source
-from whyrank.types.query import Run, Where
-from whyrank.types.results import forgotten, memory_of
+from whyrank.types.memory import GLOBAL, Entry, Memory, Scope, Source
+from whyrank.types.query import Where
+from whyrank.types.results import Run, forgotten, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,12 +17,14 @@ from whyrank.storage.sqlite.vectors import index
 from whyrank.storage.sqlite.vectors.table import signs_of
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope, Source
-from whyrank.types.query import Run, Where
+from whyrank.types.query import Where
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from whyrank.types.results import Run
 
 SPACE = "test/40"
 DIMENSIONS = 40  # no multiple of 64: the bits beyond must not count

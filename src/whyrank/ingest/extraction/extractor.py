@@ -11,8 +11,8 @@ from ...analysis.document import content_hash, entry_for, id_for
 from ...analysis.normalize import clean, estimated_tokens, same_text
 from ...errors import ConfigError, ProviderError, ProviderRefused
 from ...formatting import counted
-from ...protocols import Changes, Completion, Embedder, Entry, Llm, Message, Store
-from ...types.memory import Memory, Scope, Source, expiry
+from ...protocols import Changes, Completion, Embedder, Llm, Message, Store
+from ...types.memory import Entry, Memory, Scope, Source, expiry
 from ..documents import date_in_name
 from ..embedding import PROVIDER, REFUSALS_OF_EVERYBODY, Attempt, Desk, Progress
 from ..walk import MISSING, FileEntry, SkippedPath, is_match, matching, read

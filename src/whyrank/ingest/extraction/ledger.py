@@ -7,12 +7,11 @@ import re
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ...analysis.document import content_hash, entry_for
+from ...analysis.document import content_hash, entry_for, numbers_in
 from ...analysis.normalize import same_text
-from ...analysis.tokenizer import numbers_in
 from ...errors import StoreChanged
-from ...protocols import Changes, Entry, Store, Vector
-from ...types.memory import LIFETIMES, Memory, Scope, expiry
+from ...protocols import Changes, Store, Vector
+from ...types.memory import LIFETIMES, Entry, Memory, Scope, expiry
 from ...types.query import Where
 from .prompts import PROMPT_VERSION, Window
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...protocols import Store
-    from ...types.columns import MemoryId
+    from ...types.memory import MemoryId
 
 Outcome = Literal["done", "failed"]
 

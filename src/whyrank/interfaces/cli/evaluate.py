@@ -261,7 +261,7 @@ def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
 
 def _store_opener(asked: argparse.Namespace) -> OpenStore:
     """Return a function that opens an empty store; all share an embedder with a cache."""
-    from ...providers.vectors import with_cache
+    from ...providers.registry import with_cache
 
     embedder = make_embedder(settings_of(asked))
     return partial(thrown_away, asked, None if embedder is None else with_cache(embedder))

@@ -25,7 +25,8 @@ from ...ranking.external import negative_scores
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.explain import Why
 from ...types.memory import Notice
-from ...types.query import Run, literally
+from ...types.query import literally
+from ...types.results import Run
 from .. import serialize
 from ..errors import OK, PARTLY_READ
 from . import output

@@ -20,8 +20,7 @@ from ...errors import BadDataset, ConfigError
 from ...evaluation.results import read_data
 from ...ingest.embedding import Progress
 from ...protocols import SortingKey, sorting_key
-from ...ranking.parameters import honoured
-from ...ranking.recipes import RECIPES
+from ...ranking.recipes import RECIPES, honoured
 from ...search.explain import Why
 from ...types.memory import Memory, Scope, visible
 from .. import serialize, serialize_candidates

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from ... import __version__
 from ...analysis.dates import parse_date
-from ...analysis.language import LANGUAGES
+from ...analysis.tokenizer import LANGUAGES
 from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES
 from ...errors import ConfigError
 from ...ranking.recipes import RECIPES

@@ -13,14 +13,12 @@ from ...engine.models import Backlog, SpaceState
 from ...ingest.pipeline import Report
 from ...protocols import StoreStatus
 from ...ranking.counterfactuals import Pool
-from ...ranking.parameters import Adjustments, honoured
-from ...ranking.recipes import RECIPES
+from ...ranking.recipes import RECIPES, Adjustments, honoured
 from ...search.confidence import Weighing
 from ...search.explain import Pooled, Why
-from ...types.columns import Candidate
 from ...types.memory import CATEGORIES, KINDS, TRUSTS, Memory, Scope
-from ...types.query import Query, Run, Signal
-from ...types.results import Context, Hit, Results
+from ...types.query import Query
+from ...types.results import Candidate, Context, Hit, Results, Run, Signal
 from ...types.trail import Part, Step, TermValue
 from .. import serialize, serialize_candidates
 

@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from ...errors import ConfigError, ProviderError
-from ..names import NO_PROMPT, Prompts, prompts_of
-from ..vectors import TRANSFORMER_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT
+from ..names import NO_PROMPT, TRANSFORMER_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, Prompts, prompts_of
 
 if TYPE_CHECKING:
     from pathlib import Path

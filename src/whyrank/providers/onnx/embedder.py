@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import MissingExtra, ProviderError
 from ...protocols import Thresholds
-from ..vectors import unit_rows
+from ...types.memory import scale_rows
 from .conversion import EXTRA, INPUT, has_package
 from .description import TOKENIZER, Description, Pooling
 
@@ -80,7 +80,7 @@ class OnnxEmbedder:
         sums = np.zeros((len(texts), width), dtype=np.float32)
         for piece, vector in zip(pieces, vectors, strict=True):
             sums[piece.text] += len(piece.ids) * vector
-        return unit_rows(sums)
+        return scale_rows(sums)
 
     def _pieces(self, texts: Sequence[str], prompt: str) -> Iterator[_Piece]:
         begin, end = self._marks
@@ -165,7 +165,7 @@ def _pooled(values: NDArray[np.float32], pooling: Pooling) -> NDArray[np.float32
             pooled = values.max(axis=1)
         case _:
             pooled = values.mean(axis=1)
-    return unit_rows(pooled)
+    return scale_rows(pooled)
 
 
 # -- graphs and tokenizers, for embedders and rerankers ----------------------------------------------------------------

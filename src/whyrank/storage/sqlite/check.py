@@ -18,7 +18,7 @@ from ...analysis.document import READER_VERSION
 from ...analysis.names import is_known_in_part, name_key, names_of, words_key
 from ...errors import StoreDamaged
 from ...formatting import counted, which
-from ...protocols import Name
+from ...types.trail import Name
 from .database import (
     SAVE,
     SET_ASIDE,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...errors import StoreDamaged
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Entry
-from ...types.memory import Memory, Notice, Scope, Source
+from ...protocols import UNREADABLE
+from ...types.memory import Entry, Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
 from .database import ChecksumError, Connection, add_checksum, check_body
 from .rows import SELECT, as_far_as_legible, code

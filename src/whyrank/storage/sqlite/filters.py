@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...analysis.caches import ByteBoundedCache
-from ...analysis.language import marks_of_language
+from ...analysis.normalize import ByteBoundedCache
 from ...analysis.query import headings_in, is_said
-from ...types.expressions import Expression, Holds, Leaf, Says, valued, wanted
+from ...analysis.tokenizer import marks_of_language
 from ...types.memory import USUAL_IMPORTANCE, Scope
+from ...types.query import Expression, Holds, Leaf, Says, valued, wanted
 from .database import Connection, rows_of
 from .doc_values import NUMBERED, Flags, Integers, ScopeDocValues
 from .rows import legible

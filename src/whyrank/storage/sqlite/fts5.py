@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.caches import ByteBoundedCache
 from ...analysis.dates import is_mark
-from ...analysis.language import accented_in, by_plain_spelling, typed_beginning
-from ...types.expressions import meant
+from ...analysis.names import accented_in, by_plain_spelling, typed_beginning
+from ...analysis.normalize import ByteBoundedCache
 from ...types.memory import Notice, Scope
-from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ...types.query import ONCE, Join, Repeats, Statistics, Where, meant
+from ...types.results import Signal
 from ..bm25 import Scored, TermScores, best, cut, occurrences, padded, term_scores, word_score
 from .database import Connection, version
 from .doc_values import NOWHERE, Integers, ScopeDocValues
@@ -30,7 +30,7 @@ from .top_k import KeywordRun, NumberedMemory, Rows, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...types.columns import MemoryId
+    from ...types.memory import MemoryId
 
 _SCOPES_KEPT = 64
 _TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms

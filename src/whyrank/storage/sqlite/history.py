@@ -8,15 +8,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, StoreChanged, StoreError
-from ...protocols import Entry, Recall, Written
-from ...types.columns import MemoryId
-from ...types.memory import Former, Memory, Scope
+from ...types.memory import Entry, Former, Memory, MemoryId, Scope
 from .database import ASIDE_PREFIX, SET_ASIDE, Connection, Row, portions
 from .metadata import BY_ID, count_rows, written_with
 from .rows import COLUMNS, columns_of, to_memory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ...protocols import Recall, Written
 
 Life = tuple[MemoryId, float] | None
 _ANY_SET_ASIDE = f"SELECT EXISTS ({SET_ASIDE}), EXISTS (SELECT 1 FROM arrivals)"

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis.dates import is_mark
-from ...analysis.language import typed_beginning
+from ...analysis.names import typed_beginning
 from ...errors import StoreDamaged
 from ...formatting import counted, which
-from ...protocols import Entry
-from ...types.columns import Column, MemoryId
-from ...types.expressions import is_several
-from ...types.memory import Notice, Scope
-from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ...types.memory import Entry, MemoryId, Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Statistics, Where, is_several
+from ...types.results import Column, Signal
 from ...types.trail import TermTable
 from ..bm25 import DATES, FIELDS, WORDS, Field
 from .database import SAVE, ChecksumError, Connection, rows_of, run_script

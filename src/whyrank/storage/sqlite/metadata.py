@@ -11,16 +11,15 @@ import numpy as np
 from ...analysis.document import content_hash
 from ...analysis.normalize import text_key
 from ...errors import StoreChanged, StoreDamaged
-from ...protocols import UNKNOWN_READER, Failure, Waiting, Written
-from ...types.memory import Former
+from ...protocols import Failure, Waiting, Written
+from ...types.memory import UNKNOWN_READER, Former
 from .database import Connection, portions, raise_generation, rows_of
 from .rows import AS_IT_SAYS, SELECT, text_embedded, to_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ...types.columns import MemoryId
-    from ...types.memory import Memory, Scope
+    from ...types.memory import Memory, MemoryId, Scope
     from .doc_values import ScopeDocValues
 
 # -- notes and counts of rows ------------------------------------------------------------------------------------------

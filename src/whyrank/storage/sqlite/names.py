@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...analysis.caches import STRING_BYTES, ByteBoundedCache
 from ...analysis.names import (
     PARTIAL_WORDS,
     edit_distance,
@@ -21,9 +20,11 @@ from ...analysis.names import (
     windows_by_key,
     words_key,
 )
+from ...analysis.normalize import STRING_BYTES, ByteBoundedCache
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Name
+from ...protocols import UNREADABLE
 from ...types.memory import Notice
+from ...types.trail import Name
 from ..bm25 import Scored
 from .database import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for

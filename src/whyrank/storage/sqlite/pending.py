@@ -17,8 +17,8 @@ from ...analysis.document import entry_for
 from ...analysis.normalize import text_key
 from ...errors import StoreDamaged
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Arrival, Entry, Vector
-from ...types.memory import NEVER, Memory, Notice, Scope
+from ...protocols import UNREADABLE, Arrival, Vector
+from ...types.memory import NEVER, Entry, Memory, Notice, Scope
 from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError
 from .metadata import MISREAD, as_json, by_id, dimensions_key, note_key
 from .rows import COLUMNS, columns_of, to_memory, typed
@@ -26,7 +26,7 @@ from .rows import COLUMNS, columns_of, to_memory, typed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from ...types.columns import MemoryId
+    from ...types.memory import MemoryId
 
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis.document import READER_VERSION, entry_for
-from ...analysis.language import LANGUAGES
+from ...analysis.tokenizer import LANGUAGES
 from ...errors import StoreDamaged
 from ...formatting import counted
 from .check import Compared, Finding, Tick
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...protocols import Entry
-    from ...types.memory import Memory
+    from ...types.memory import Entry, Memory
     from .top_k import KeywordIndex
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"

@@ -58,8 +58,7 @@ from .writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...types.columns import MemoryId
-    from ...types.memory import Memory
+    from ...types.memory import Memory, MemoryId
 
 _IN_PLACE = frozenset({"schema", "records", "postings", "vectors", "signs", "orphans"})  # else all is rebuilt
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others can be searched, and files read again

@@ -6,24 +6,22 @@ import hashlib
 import json
 import threading
 import zlib
-from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...analysis.caches import STRING_BYTES, ByteBoundedCache, text_cache
 from ...analysis.document import content_hash, embedded_text
-from ...analysis.normalize import text_key
+from ...analysis.normalize import STRING_BYTES, ByteBoundedCache, text_cache, text_key
 from ...errors import StoreDamaged
-from ...types.columns import MemoryId
-from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
-from ...types.results import ContentKey
+from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, MemoryId, Order, Scope, Source
 from .database import Connection, Row, portions, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from ...protocols import Entry
+    from ...types.memory import Entry
+    from ...types.results import ContentKey
 
 COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",

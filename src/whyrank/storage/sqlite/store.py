@@ -13,13 +13,12 @@ from glob import escape
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from ...analysis.caches import shared_bytes
-from ...analysis.language import marks_but_of
+from ...analysis.normalize import shared_bytes
+from ...analysis.tokenizer import marks_but_of
 from ...errors import StoreError, StoreFull
 from ...protocols import Failure, Fetched, FileRecord, SortingKey, StoreStatus, Waiting, Written
-from ...types.columns import Listed, MemoryId, with_gaps
-from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
-from ...types.results import Candidates
+from ...types.query import ONCE, Join, Repeats, Statistics, Where
+from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best, spread
 from ..query_resolution import resolve
 from ..retrieval import retrieve
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
-    from ...types.memory import Former, Memory, Notice, Order, Scope
+    from ...types.memory import Former, Memory, MemoryId, Notice, Order, Scope
     from ...types.query import Analysis, Plan
     from ...types.trail import NameProbe
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ...formatting import counted, which
-from ...protocols import UNREADABLE, Entry
-from ...types.memory import Notice, Scope
-from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ...protocols import UNREADABLE
+from ...types.memory import Entry, Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Statistics, Where
 from ..bm25 import CHUNKS_PER_SOURCE
 from .doc_values import RECORD, Flags, Floats, Integers, ScopeDocValues
 from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...types.columns import MemoryId
+    from ...types.memory import MemoryId
+    from ...types.results import Signal
     from .database import Connection
     from .doc_values import DocValues
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...analysis.normalize import text_key
 from ...errors import StoreError
-from ...protocols import Changes, Entry, Vector
+from ...protocols import Changes, Vector
 from . import pending
 from .database import Connection, add_checksum, portions, raise_generation, undoable
 from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
@@ -36,7 +36,6 @@ from .history import (
 )
 from .indexes import index_to_come, uncached_index
 from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
-from .pending import Arrived
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
 from .top_k import KeywordIndex, NumberedMemory
@@ -45,9 +44,9 @@ from .vectors.table import put_vectors, write_signs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...types.columns import MemoryId
-    from ...types.memory import Scope
+    from ...types.memory import Entry, MemoryId, Scope
     from .names import NameIndex
+    from .pending import Arrived
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....analysis.caches import MOST_WORDS, Memo, share
 from ....analysis.document import searchable_text
+from ....analysis.normalize import MOST_WORDS, Memo, share
 from ....analysis.tokenizer import tokens_of
 from ...bm25 import DATES, GRAMS, WORDS, Field, grams_of
 from ..database import ChecksumError, Connection, add_checksum, check_body, checksum_of, rows_of

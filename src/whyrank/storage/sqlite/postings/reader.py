@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....analysis.caches import STRING_BYTES, ByteBoundedCache
-from ....analysis.language import accented_in, by_plain_spelling
-from ....types.expressions import OTHERWISE_COUNTS, is_several, spellings
+from ....analysis.names import accented_in, by_plain_spelling
+from ....analysis.normalize import STRING_BYTES, ByteBoundedCache
+from ....types.query import OTHERWISE_COUNTS, is_several, spellings
 from ...bm25 import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..database import ChecksumError, Connection, rows_of
 from . import terms

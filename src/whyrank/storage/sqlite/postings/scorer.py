@@ -12,11 +12,9 @@ from weakref import ref
 
 import numpy as np
 
-from ....analysis.caches import text_cache
 from ....analysis.names import speaker_of
-from ....analysis.normalize import BY
-from ....types.expressions import as_asked, is_several, label_as, spellings
-from ....types.query import ONCE, Repeats, inverse_frequency
+from ....analysis.normalize import BY, text_cache
+from ....types.query import ONCE, Repeats, as_asked, inverse_frequency, is_several, label_as, spellings
 from ....types.trail import TermKey
 from ...bm25 import (
     DATES,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ....analysis.language import accented_in
+from ....analysis.names import accented_in
 from ..database import ChecksumError, add_checksum, check_body
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....analysis.caches import ByteBoundedCache
+from ....analysis.normalize import ByteBoundedCache
 from ....formatting import counted, which
 from ....protocols import LACKING, Vector
 from ....types.memory import Notice, Scope
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ....types.columns import MemoryId
+    from ....types.memory import MemoryId
     from ....types.query import Where
     from ..database import Connection
 
