@@ -30,7 +30,8 @@ from ..ranking.stages import (
 )
 from ..types.columns import column_of
 from ..types.trail import TermKey, Trail
-from .serialize import FORMAT, fields, location, moment, notices
+from .errors import FORMAT
+from .serialize import fields, location, moment, notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
