@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from whyrank.errors import ConfigError, WhyrankError
 from whyrank.interfaces.cli import output
+from whyrank.interfaces.cli.files import begins_with, check, check_data, check_page, tell_written
 from whyrank.interfaces.cli.main import Parser, whole_number
-from whyrank.interfaces.cli.memories import begins_with, check, check_data, check_page, tell_written
 from whyrank.interfaces.errors import INTERRUPTED, OK, as_data, failure_of
 
 from .speed import results

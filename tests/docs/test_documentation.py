@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import whyrank
 from benchmarks import comparison
 from benchmarks.speed.page import DATA, PAGE, page_of
 from benchmarks.speed.report import as_markdown as benchmark_page
@@ -19,6 +20,7 @@ from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.config.load import WORKSPACE_FILE, load
 from whyrank.config.settings import SETTINGS
+from whyrank.engine.engine import COLLABORATORS
 from whyrank.evaluation.report.page import page_of as evaluation_page
 from whyrank.evaluation.results import read as evaluation_results
 from whyrank.interfaces.cli.main import build, main
@@ -32,6 +34,10 @@ from whyrank_conformance.session import kept
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+# Members that the engine and its collaborators have for each other.
+INTERNAL = {"board", "check_derived", "record_damage"}
 
 
 def python_in(page: Path) -> list[str]:
@@ -203,6 +209,15 @@ def test_every_verb_and_option_is_in_the_reference() -> None:
             for option in action.option_strings:
                 if option.startswith("--") and option != "--help":
                     assert option in REFERENCE, f"{verb} {option}"
+
+
+def test_every_public_member_of_the_engine_is_in_the_reference(tmp_path: Path) -> None:
+    python = REFERENCE[REFERENCE.index("## Python") :]
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        for holder in (engine, *(getattr(engine, name) for name in COLLABORATORS)):
+            members = {name for name in dir(holder) if not name.startswith("_")} - INTERNAL
+            missing = [name for name in members if not re.search(rf"`{name}\b", python)]
+            assert not missing, (type(holder).__name__, sorted(missing))
 
 
 @pytest.mark.parametrize("key", list(SETTINGS))

@@ -20,7 +20,7 @@ from whyrank.testing.memory_store import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from whyrank.engine.facts import Changed
+    from whyrank.engine.records import Changed
     from whyrank.types.memory import Memory
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea in May 2024", "milk", "oat milk", "Übertee", "a b", "!"]

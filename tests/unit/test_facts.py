@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from whyrank.engine.facts import Added, Changed
+    from whyrank.engine.records import Added, Changed
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 
+UNSAID: Any = "\0"  # neither an id nor a text: None clears what a fact supersedes, leaving it out does not
 MAX_PATTERN_CHARACTERS = 1_000  # SQLite refuses patterns of 50,000; no typed pattern has 1,000
 MAX_LISTED = 1_000_000
 MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which is cut into chunks

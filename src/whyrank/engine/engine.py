@@ -21,6 +21,7 @@ from ..search.explain import Why, why
 from ..search.searcher import Searcher
 from ..types.memory import GLOBAL, Notice, Order, Scope, visible
 from .arguments import (
+    UNSAID,
     Filters,
     Scopes,
     check_counts,
@@ -32,10 +33,11 @@ from .arguments import (
     share_of,
     storable,
 )
-from .facts import UNSAID, Facts, Fields
+from .facts import Facts, Fields
 from .maintenance import LOSSES, Maintenance, stale_notices
-from .memories import Forgotten, Memories
+from .memories import Memories
 from .models import Models
+from .records import Forgotten
 from .spaces import Calibrator, IndexWriter, Makers, Serving
 
 if TYPE_CHECKING:

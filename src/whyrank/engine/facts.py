@@ -7,9 +7,9 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from ..analysis.document import (
     content_hash,
@@ -42,6 +42,7 @@ from ..types.memory import (
 )
 from ..types.query import Where
 from .arguments import (
+    UNSAID,
     Scopes,
     check_category,
     check_decay,
@@ -53,6 +54,7 @@ from .arguments import (
     storable,
     tags_of,
 )
+from .records import Added, Changed, Near, Outcome
 
 if TYPE_CHECKING:
     from ..config import load as settings
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
     from .spaces import Calibrator, IndexWriter, Serving
 
 MAX_KEY_CHARACTERS = 1_000
-Outcome = Literal["stored", "known", "replacing", "revived", "merged"]
 Keys = Mapping[tuple[Scope, str], Written]  # of writes, with what each came to
 
 
@@ -79,36 +80,6 @@ class Fields(TypedDict, total=False):
     valid_until: object
     expires: object
     trust: str
-
-
-class Near(NamedTuple):
-    """A near-duplicate fact and its cosine to the other."""
-
-    memory: Memory
-    cosine: float
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """Outcome of adding a fact.
-
-    `stored`: it is new. `known`: it was there, and nothing was written. `replacing`: it was there, and replaces another
-    now. `revived`: it was there, superseded, expired or outside its validity, and lives again. `merged`: a
-    near-duplicate was there, and took over the fields of this one.
-    """
-
-    memory: Memory
-    outcome: Outcome
-    near: tuple[Near, ...] = ()
-    notices: tuple[Notice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A fact after a change, with notices on the change."""
-
-    memory: Memory
-    notices: tuple[Notice, ...] = ()
 
 
 NOTHING_CHANGED = Notice("nothing-changed", "it says all that already, so nothing was written")
@@ -344,7 +315,6 @@ _NEAR_TOLD = 5  # of one fact; `near` returns more
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
 )
-UNSAID: Any = "\0"  # neither an id nor a text: None clears what a fact supersedes, leaving it out does not
 Done = TypeVar("Done")
 
 

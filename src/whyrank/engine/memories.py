@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.normalize import clean
 from ..errors import NotFound
@@ -24,7 +24,7 @@ from .arguments import (
     scopes_in,
     scopes_of,
 )
-from .records import shown_in_part
+from .records import Forgotten, shown_in_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 
 
 _MEMORIES_PER_TRANSACTION = 256  # so that a reader or another writer never waits long
-
-
-class Forgotten(NamedTuple):
-    """Number of forgotten memories, and after a purge the places that may still hold traces of them."""
-
-    memories: int
-    remains: tuple[str, ...] = ()
 
 
 class Memories:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, NotFound, ProviderUnavailable
 from ..formatting import counted
@@ -14,6 +14,7 @@ from ..search.confidence import Calibration, calibrated_owners, calibrations_in
 from ..types.memory import NEVER, Notice, Scope
 from ..types.query import Where
 from .arguments import Scopes, scopes_in, share_of
+from .records import Backlog, ModelChange, SpaceState
 
 if TYPE_CHECKING:
     from ..evaluation.compare import Agreement
@@ -90,40 +91,6 @@ class Background:
 
 _QUESTIONS = 100  # queries run on both models before a switch
 _GO_ON = "what was embedded stays; call it again to go on"
-
-
-class SpaceState(NamedTuple):
-    """State of one space: its role, number of vectors, number of memories waiting, last error."""
-
-    name: str
-    provider: str
-    role: str
-    vectors: int
-    waiting: int
-    error: str = ""
-
-
-class Backlog(NamedTuple):
-    """Counts of memories waiting for a vector in the active space, and of those that never get one."""
-
-    waiting: int = 0
-    refused: int = 0
-    attempts: int = 0
-    error: str = ""
-    next_try: float | None = None
-    nowhere: int = 0
-
-
-class ModelChange(NamedTuple):
-    """Outcome of a change of model."""
-
-    space: str
-    provider: str
-    before: str
-    switched: bool
-    embedded: int
-    without_vector: int
-    agreement: Agreement | None = None
 
 
 class Models:

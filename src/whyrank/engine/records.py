@@ -1,13 +1,92 @@
-"""Former states of memories as data, and notices on memories that damage has changed."""
+"""Values that the engine returns, former states of memories as data, and notices on damaged memories."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..formatting import counted, which
 from ..protocols import UNREADABLE
-from ..types.memory import Former, Notice
+from ..types.memory import Former, Memory, Notice
+
+if TYPE_CHECKING:
+    from ..evaluation.compare import Agreement
+
+Outcome = Literal["stored", "known", "replacing", "revived", "merged"]
+
+
+class Near(NamedTuple):
+    """A near-duplicate fact and its cosine to the other."""
+
+    memory: Memory
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Outcome of adding a fact.
+
+    `stored`: it is new. `known`: it was there, and nothing was written. `replacing`: it was there, and replaces another
+    now. `revived`: it was there, superseded, expired or outside its validity, and lives again. `merged`: a
+    near-duplicate was there, and took over the fields of this one.
+    """
+
+    memory: Memory
+    outcome: Outcome
+    near: tuple[Near, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A fact after a change, with notices on the change."""
+
+    memory: Memory
+    notices: tuple[Notice, ...] = ()
+
+
+class Forgotten(NamedTuple):
+    """Number of forgotten memories, and after a purge the places that may still hold traces of them."""
+
+    memories: int
+    remains: tuple[str, ...] = ()
+
+
+class SpaceState(NamedTuple):
+    """State of one space: its role, number of vectors, number of memories waiting, last error."""
+
+    name: str
+    provider: str
+    role: str
+    vectors: int
+    waiting: int
+    error: str = ""
+
+
+class Backlog(NamedTuple):
+    """Counts of memories waiting for a vector in the active space, and of those that never get one."""
+
+    waiting: int = 0
+    refused: int = 0
+    attempts: int = 0
+    error: str = ""
+    next_try: float | None = None
+    nowhere: int = 0
+
+
+class ModelChange(NamedTuple):
+    """Outcome of a change of model."""
+
+    space: str
+    provider: str
+    before: str
+    switched: bool
+    embedded: int
+    without_vector: int
+    agreement: Agreement | None = None
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

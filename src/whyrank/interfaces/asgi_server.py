@@ -21,7 +21,7 @@ from uvicorn.supervisors import Multiprocess
 
 from ..errors import ConfigError, WhyrankError
 from .auth import Refusal, repeated
-from .serialize import FORMAT
+from .errors import FORMAT
 
 if TYPE_CHECKING:
     import asyncio

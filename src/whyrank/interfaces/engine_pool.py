@@ -17,17 +17,20 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..engine.arguments import scope_of
-from ..engine.engine import Engine
 from ..errors import ConfigError, NotFound, WhyrankError
 from ..providers.names import SERVED
 from ..types.memory import GLOBAL, Memory
 from ..types.query import SERVER_TIMEOUT_MS
 
+if TYPE_CHECKING:
+    from ..engine.engine import Engine
+
+    Open = Callable[[Path], Engine]
+
 Done = TypeVar("Done")
-Open = Callable[[Path], Engine]
 
 # Searches hold the interpreter lock most of the time, and every thread keeps a connection and its pages.
 _READERS = 4

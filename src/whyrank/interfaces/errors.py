@@ -27,6 +27,7 @@ class BadRequest(errors.WhyrankError):
         self.retry_after_s = retry_after_s
 
 
+FORMAT = 1  # of the JSON that all interfaces write
 OK = 0
 CANNOT_WRITE = 74  # as sysexits.h has it
 INTERRUPTED = 130

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
 from ..types.query import is_several, label_of, meant
+from .errors import FORMAT
 
 if TYPE_CHECKING:  # only objects that exist are serialized: their modules need not be loaded
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..config.load import Config
-    from ..engine.facts import Added, Changed
-    from ..engine.memories import Forgotten
-    from ..engine.models import Backlog, SpaceState
+    from ..engine.records import Added, Backlog, Changed, Forgotten, SpaceState
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pin, PinCheck
     from ..evaluation.tuning import Fit, HeldOut, Tuning
@@ -30,7 +29,6 @@ if TYPE_CHECKING:  # only objects that exist are serialized: their modules need 
     from ..types.results import Hit, Results
     from ..types.trail import Part, Step
 
-FORMAT = 1
 MARK = "**"
 UNREMARKABLE = frozenset({"few-memories"})  # needs no action, and would appear under every answer
 

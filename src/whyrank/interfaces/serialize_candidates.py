@@ -31,7 +31,8 @@ from ..ranking.stages import (
 from ..types.memory import SECONDS_PER_DAY
 from ..types.results import column_of
 from ..types.trail import TermKey, Trail
-from .serialize import FORMAT, fields, location, moment, notices
+from .errors import FORMAT
+from .serialize import fields, location, moment, notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.interfaces.auth import Tenant, tenants_in
+from whyrank.interfaces.tenants import Tenant, tenants_in
 
 if TYPE_CHECKING:
     from pathlib import Path

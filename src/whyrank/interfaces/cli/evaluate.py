@@ -43,9 +43,10 @@ from .. import serialize
 from ..errors import OK, PINS_LOST, TRAIL_BROKEN
 from ..serialize import calibration
 from . import output
+from .files import check_data, check_page, check_picture, check_run, tell_written
 from .main import BESIDE_THE_STORE
-from .memories import check_data, check_page, check_picture, check_run, tell_written
-from .search import name_of, open_existing, settings_of, suggesting, thrown_away
+from .output import settings_of
+from .search import name_of, open_existing, suggesting, thrown_away
 
 if TYPE_CHECKING:
     import argparse

@@ -508,8 +508,7 @@ def _run(given: list[str]) -> int:
 
 def _warn(asked: argparse.Namespace) -> None:
     """Print notices about retired settings to standard error; standard output is for the verb alone."""
-    from .output import complain
-    from .search import settings_of
+    from .output import complain, settings_of
 
     for notice in settings_of(asked).notices:
         complain(f"notice: {notice.message}")

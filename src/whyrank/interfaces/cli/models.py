@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
-from ...engine.models import ModelChange, SpaceState
 from ...engine.open import open_engine, served_card
+from ...engine.records import ModelChange, SpaceState
 from ...errors import ConfigError, StoreError
 from ...formatting import counted, on_one_line, which
 from ...providers.names import NAMES, check_name, is_path, is_recorded_name
@@ -14,7 +14,8 @@ from ...providers.registry import FetchedModel, Kind, Model, fetch, model_named,
 from .. import serialize
 from ..errors import OK, PINS_LOST, WAITING
 from . import output
-from .search import open_existing, settings_of
+from .output import settings_of
+from .search import open_existing
 
 if TYPE_CHECKING:
     import argparse

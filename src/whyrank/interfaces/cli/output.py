@@ -1,4 +1,4 @@
-"""Output of the verbs."""
+"""Output of the verbs, and the settings they run with."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import os
 import re
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.snippets import snippet
+from ...config import load as settings
 from ...formatting import counted, on_one_line
+from ...ingest.paths import settled
+from ..errors import FORMAT
 from ..sanitize import visible, visible_json
-from ..serialize import FORMAT, UNREMARKABLE, moment
+from ..serialize import UNREMARKABLE, moment
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from ...engine.models import Backlog, SpaceState
+    from ...engine.records import Backlog, SpaceState
     from ...search.confidence import Calibration
     from ...types.memory import Memory, Notice
     from ...types.results import Hit, Results
@@ -28,6 +33,13 @@ _GLIMPSE = 60  # characters of a text, printed after its title
 _UNDERLINES = ({"="}, {"-"})  # of setext headings
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
+
+
+def settings_of(asked: argparse.Namespace) -> settings.Config:
+    """Return the settings for the arguments of this call."""
+    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
+    given = {"store": store, "embedding": asked.embedding}
+    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
 def coloured() -> bool:

@@ -20,7 +20,7 @@ from ...engine.open import open_engine
 from ...engine.open import rank as fuse
 from ...errors import ConfigError, NotFound, StoreError
 from ...formatting import counted, on_one_line
-from ...ingest.paths import settled, stored_name, stored_pattern
+from ...ingest.paths import stored_name, stored_pattern
 from ...ranking.external import negative_scores
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.explain import Why
@@ -28,8 +28,9 @@ from ...types.memory import Notice
 from ...types.query import literally
 from ...types.results import Run
 from .. import serialize
-from ..errors import OK, PARTLY_READ
+from ..errors import FORMAT, OK, PARTLY_READ
 from . import output
+from .output import settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -262,13 +263,6 @@ def thrown_away(asked: argparse.Namespace, embedder: Embedder | None = None) -> 
         if asked.add is not None:
             engine.models.add(asked.add)
         yield engine
-
-
-def settings_of(asked: argparse.Namespace) -> settings.Config:
-    """Return the settings for the arguments of this call."""
-    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
-    given = {"store": store, "embedding": asked.embedding}
-    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
 def _question(asked: argparse.Namespace, engine: Engine) -> dict[str, Any]:
@@ -546,7 +540,7 @@ def _as_data(
             for query, ranking in rankings.items()
             for place, hit in enumerate(ranking.hits, 1)
         ],
-        "format": serialize.FORMAT,
+        "format": FORMAT,
     }
     if asked.explain:
         data["dropped"] = [

@@ -34,6 +34,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ...config import load as settings
+from ...engine.engine import check_store
 from ...engine.open import open_engine
 from ...errors import ConfigError, Conflict, NotFound, ProviderUnavailable, StoreLocked, WhyrankError
 from ..arguments import Argument
@@ -45,16 +46,11 @@ from ..auth import (
     Receive,
     Refusal,
     Send,
-    ServedTenants,
-    Tenant,
     auth_policy,
-    check_stores,
-    served_to,
-    settings_of,
 )
 from ..engine_pool import Access, EnginePool, PooledEngine, max_open_stores
-from ..errors import AT_HTTP, OK, BadRequest, failure_of, hint_at, notices_at
-from ..serialize import FORMAT
+from ..errors import AT_HTTP, FORMAT, OK, BadRequest, failure_of, hint_at, notices_at
+from ..tenants import ServedTenants, Tenant, check_stores, served_to, settings_of
 from . import observability
 from .handlers import JsonResult, LongCall, News, held_for, until
 from .observability import FOLDER_VARIABLE, Descriptor, Log, LogWriter, log_to, lost_lines, tracing
@@ -596,7 +592,7 @@ def serve_http(asked: argparse.Namespace) -> int:
     if asked.workers < 1:
         raise ConfigError(f"there are {asked.workers} workers", "give 1 or more")
     whom = served_to(asked)
-    check_stores(whom)
+    check_stores(whom, check_store)
     if asked.no_token:
         whom = ServedTenants([tenant._replace(token=None) for tenant in whom.tenants], False)
     plan = ServerOptions(

@@ -25,7 +25,7 @@ from ...search.explain import Why
 from ...types.memory import Memory, Scope, visible
 from .. import serialize, serialize_candidates
 from ..engine_pool import Access, Values, timeout_of
-from ..errors import BadRequest
+from ..errors import FORMAT, BadRequest
 
 if TYPE_CHECKING:
     import threading
@@ -89,7 +89,7 @@ def listed(access: Access, values: Values) -> JsonResult:
     page = found[:limit]
     following = cursor_of(page[-1], sort) if len(found) > limit and page else None
     memories, notices = [serialize.memory(one) for one in page], engine.memories.list_notices(page, **asked)
-    told = {"memories": memories, "next": following, "notices": serialize.notices(notices), "format": serialize.FORMAT}
+    told = {"memories": memories, "next": following, "notices": serialize.notices(notices), "format": FORMAT}
     return JsonResult(told)
 
 
@@ -134,7 +134,7 @@ def recalled(access: Access, values: Values) -> JsonResult:
     """Count a recall for each memory."""
     ids = list(dict.fromkeys(values["ids"]))
     access.pooled.reading().mark_used(*ids, scope=access.seen(values))
-    return JsonResult({"recalled": ids, "format": serialize.FORMAT})
+    return JsonResult({"recalled": ids, "format": FORMAT})
 
 
 def ingested(access: Access, values: Values, progress: Progress = lambda *_: None) -> JsonResult:
@@ -158,7 +158,7 @@ def status(access: Access, values: Values) -> JsonResult:
 def recipes(_: Access, __: Values) -> JsonResult:
     """Return the recipes, each as its printable value, with the settings that change it."""
     told = {name: {"value": repr(recipe), "settings": list(honoured(recipe))} for name, recipe in RECIPES.items()}
-    return JsonResult({"recipes": told, "format": serialize.FORMAT})
+    return JsonResult({"recipes": told, "format": FORMAT})
 
 
 def _refuse_others(access: Access, memory: Memory, values: Values, done: str) -> None:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...analysis.query import analyse
-from ...engine.facts import Added, Changed
-from ...engine.memories import Forgotten
-from ...engine.models import Backlog, SpaceState
+from ...engine.records import Added, Backlog, Changed, Forgotten, SpaceState
 from ...ingest.pipeline import Report
 from ...protocols import StoreStatus
 from ...ranking.counterfactuals import Pool
@@ -21,6 +19,7 @@ from ...types.query import Query
 from ...types.results import Candidate, Context, Hit, Results, Run, Signal
 from ...types.trail import Part, Step, TermValue
 from .. import serialize, serialize_candidates
+from ..errors import FORMAT as FORMAT_NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -278,22 +277,22 @@ ANSWERS: dict[str, dict[str, Any]] = {
         Results(_QUERY, (_EXAMPLE_HIT,), "found", "default", analyse(_QUERY), timings={"total": 2.1})
     ),
     "WhyOrContrast": serialize.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_EXAMPLE_HIT)),
-    "Page": {"memories": [serialize.memory(MEMORY)], "next": None, "notices": [], "format": serialize.FORMAT},
+    "Page": {"memories": [serialize.memory(MEMORY)], "next": None, "notices": [], "format": FORMAT_NUMBER},
     "Added": serialize.added(Added(MEMORY, "stored")),
     "Shown": serialize.shown(MEMORY, [], []),
     "Changed": serialize.changed(Changed(MEMORY), [], []),
     "Forgotten": serialize.forgotten([MEMORY.id], None, Forgotten(1)),
-    "Recalled": {"recalled": [MEMORY.id], "format": serialize.FORMAT},
+    "Recalled": {"recalled": [MEMORY.id], "format": FORMAT_NUMBER},
     "Status": _status(),
     "Recipes": {
         "recipes": {"rrf": {"value": repr(RECIPES["rrf"]), "settings": list(honoured(RECIPES["rrf"]))}},
-        "format": serialize.FORMAT,
+        "format": FORMAT_NUMBER,
     },
     **_candidates(MEMORY, _TERMS),
     "Report": serialize.report(
         Report(files={"new": 1}, unchanged=86, chunks=3, embedded=3, plans=[("notes/tea.md", "new")])
     ),
-    "Health": {"status": "ok", "memories_searchable": True, "format": serialize.FORMAT},
+    "Health": {"status": "ok", "memories_searchable": True, "format": FORMAT_NUMBER},
     "Error": {
         "error": {
             "code": "config",
@@ -301,6 +300,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
             "hint": "did you mean 'limit'?",
             "request_id": "5f0c1d2e3a4b5c6d",
         },
-        "format": serialize.FORMAT,
+        "format": FORMAT_NUMBER,
     },
 }

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config.load import TOKEN_VARIABLE
 from ...engine.arguments import scope_of
+from ...engine.engine import check_store
 from ...engine.open import open_engine
 from ...errors import ConfigError, MissingExtra
 from ...formatting import which
-from ..auth import auth_policy, check_stores, served_to, settings_of
+from ..auth import auth_policy
 from ..engine_pool import Access, EnginePool, PooledEngine, max_open_stores
-from ..errors import OK
-from ..serialize import FORMAT
+from ..errors import FORMAT, OK
+from ..tenants import check_stores, served_to, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -181,7 +182,7 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     from .server import server_for
 
     whom = served_to(asked)
-    check_stores(whom)
+    check_stores(whom, check_store)
     tenants, is_new_token = whom
     transports.log_to_stderr()
     listening = listen(asked.host, asked.port)

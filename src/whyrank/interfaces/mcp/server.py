@@ -41,7 +41,7 @@ from ...types.query import literally
 from .. import serialize
 from ..arguments import MOMENT, TEXT, TEXTS, WHOLE, YES_OR_NO, Argument, Kind, one_of, schema_of, understood
 from ..engine_pool import Access, Values, timeout_of
-from ..errors import AT_MCP, at_interface, failure_of, hint_at, notices_at
+from ..errors import AT_MCP, FORMAT, at_interface, failure_of, hint_at, notices_at
 from ..sanitize import visible, visible_data, whole_characters
 from ..serialize import UNREMARKABLE, moment
 from .transports import REPAIRED
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ...engine.engine import Engine
-    from ...engine.facts import Added
+    from ...engine.records import Added
     from ...types.memory import Memory
     from ...types.results import Hit, Results
 
@@ -231,7 +231,7 @@ def get(access: Access, values: Values) -> ToolResult:
         for one, start, text in parts
     ]
     notices = serialize.notices(altered)
-    data = {"memories": told, "next": after, "notices": notices, "format": serialize.FORMAT}
+    data = {"memories": told, "next": after, "notices": notices, "format": FORMAT}
     return ToolResult(data, text_parts([(part.memory, part.text) for part in parts], after))
 
 
@@ -240,7 +240,7 @@ def add(access: Access, values: Values) -> ToolResult:
     fields = {key: value for key, value in values.items() if key not in ("text", "scope")}
     engine = access.pooled.writing()
     done = engine.facts.remember(values["text"], scope=access.home_for(values, engine), trust="agent", **fields)
-    return ToolResult({"memories": [serialize.added(done)], "format": serialize.FORMAT}, stored(done))
+    return ToolResult({"memories": [serialize.added(done)], "format": FORMAT}, stored(done))
 
 
 def forget(access: Access, values: Values) -> ToolResult:
@@ -253,7 +253,7 @@ def forget(access: Access, values: Values) -> ToolResult:
         raise ConfigError("no memory was named", "give ids as memory_search shows them")
     access.refuse_others(memories, values)
     engine.forget(*(memory.id for memory in memories), scope=seen)
-    return ToolResult({"forgotten": [memory.id for memory in memories], "format": serialize.FORMAT}, gone(memories))
+    return ToolResult({"forgotten": [memory.id for memory in memories], "format": FORMAT}, gone(memories))
 
 
 def why(access: Access, values: Values) -> ToolResult:
@@ -635,7 +635,7 @@ def _result(answer: ToolResult, notices: tuple[Notice, ...]) -> CallToolResult:
 def _failed(error: WhyrankError) -> CallToolResult:
     hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else hint_at(AT_MCP, error.hint)
     message, hint = visible(error.message[:_MESSAGE_CHARACTERS]), visible(hint)
-    data = {"error": {"code": failure_of(error).code, "message": message, "hint": hint}, "format": serialize.FORMAT}
+    data = {"error": {"code": failure_of(error).code, "message": message, "hint": hint}, "format": FORMAT}
     text = f"{message}\nWhat to do: {hint}" if hint else message
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
 

@@ -35,8 +35,8 @@ from starlette.applications import Starlette
 
 from ..asgi_server import check_head, server_config, stop_signals
 from ..auth import SLOW_BODY, App, AuthPolicy, Left, Receive, Refusal, Send, authenticated, body_of, refuse
+from ..errors import FORMAT
 from ..sanitize import whole_characters
-from ..serialize import FORMAT
 
 if TYPE_CHECKING:
     import socket
