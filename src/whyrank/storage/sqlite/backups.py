@@ -32,14 +32,12 @@ from .database import (
     translated,
     untouched_address,
 )
-from .indexes import DEFAULT, index_in
-from .metadata import RESTORED
+from .metadata import INDEX_NAMES, RESTORED, index_in
 from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
-from .store import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _MARK = "backup"  # key of `meta` that only a backup has
 _BEFORE = "before-restore"
@@ -176,10 +174,13 @@ def _verify(place: Path, tick: Tick, what: str, hint: str) -> int:
 # -- restore ---------------------------------------------------------------------------------------------------------
 
 
-def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restored:
+def restore_backup(
+    store: Path, file: Path, open_once: Callable[[Path, str], None], *, keep: bool, tick: Tick
+) -> Restored:
     """Replace the content of a store by that of a backup, while other processes have the store open.
 
-    The backup is copied, verified and brought to the newest schema before the store is touched.
+    The backup is copied, verified and brought to the newest schema before the store is touched; `open_once` opens the
+    copy with its keyword index and closes it, as processes that have the store open do not open it again.
     """
     check_source(store, file)
     with closing(Database(store, forgiving=True)) as database, _scratch(database.file) as place:
@@ -188,7 +189,10 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
             copy_into(source, place, tick)
         hint = "nothing was changed; `whyrank doctor --repair --store FILE` mends a copy of it as far as it can be"
         schema = _verify(place, tick, f"{file} is damaged", hint)
-        _bring_forward(place)
+        with closing(Database(place)) as fresh, translated(place):
+            prepare(fresh, keep=False)
+            index = (index_in(fresh.reader()) or INDEX_NAMES)[0]
+        open_once(place, index)
         with closing(Database(place)) as fresh:
             rows, mark = _row_counts(fresh.reader()), _mark(fresh.reader()) or {}
             kept = _replace(database, fresh, keep)
@@ -231,14 +235,6 @@ def _scratch(store: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=store.parent) as folder:
         yield Path(folder) / "memory.db"
-
-
-def _bring_forward(place: Path) -> None:
-    """Migrate a copy and open it once, as processes that have the store open do not open it again."""
-    with closing(Database(place)) as fresh, translated(place):
-        prepare(fresh, keep=False)
-        index = (index_in(fresh.reader()) or (DEFAULT,))[0]
-    SqliteStore(place, index).close()
 
 
 def _replace(database: Database, fresh: Database, keep: bool) -> str:

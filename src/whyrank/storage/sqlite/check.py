@@ -33,13 +33,11 @@ from .database import (
 )
 from .disk import LOW_BYTES, MEGABYTE, free_bytes
 from .doc_values import BLOCK, GONE, decoded
-from .indexes import INDEXES, index_in
-from .metadata import READERS, miscounted, stretches_in, was_in
+from .metadata import INDEX_NAMES, READERS, index_in, miscounted, stretches_in, was_in
 from .names import MISCOUNTED
 from .pending import HASHES_GIVEN
 from .postings import terms
-from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span, unpack
-from .postings.segments import TABLE_NAMES
+from .postings.format import LIVE, MAKING, NO_PAGES, TABLE_NAMES, Segment, filed, read, span, unpack
 from .recovery import (
     UNREADABLE,
     ReadableRows,
@@ -423,7 +421,7 @@ def _check_derived(connection: Connection, broken: Counter[str], tick: Tick) -> 
     except UNREADABLE:
         return  # a finding reports already that these notes are damaged
     index = named[0] if named else ""
-    if index not in INDEXES:
+    if index not in INDEX_NAMES:
         yield Finding("pages", "the store does not say which keyword index it has", _REBUILD)
     generations = connection.execute("SELECT value FROM meta WHERE key = 'generation'")
     if not any(is_generation(value) for (value,) in generations):

@@ -22,7 +22,7 @@ from ...protocols import UNREADABLE, Entry
 from ...types.memory import Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
 from .database import ChecksumError, Connection, add_checksum, check_body
-from .rows import SELECT, as_far_as_legible, code
+from .rows import NUMBERED, SELECT, as_far_as_legible, code
 
 SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
 
@@ -63,8 +63,6 @@ BLOCK = 64  # records that are written and read together: six kilobytes, so that
 
 Records = NDArray[np.void]
 Record = tuple[int | bytes, ...]
-# Condition of a memory whose number its scope has given, in SQL; + keeps SQLite from using an index on the number.
-NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 # Unreadable memories are stored under a number below zero, with a key that no text has, until they are stored again.
 ASIDE = (

@@ -125,6 +125,18 @@ def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
         )
 
 
+# -- the keyword index in use ------------------------------------------------------------------------------------------
+
+IndexName = tuple[str, str]  # the name of an index, and the generation since which it is the live one
+INDEX_NAMES = ("postings", "fts5")
+
+
+def index_in(connection: Connection) -> IndexName | None:
+    """Return the name of the live index of a file and the generation it is live since; None without one."""
+    said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
+    return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
+
+
 # -- embedding spaces ------------------------------------------------------------------------------------------------
 
 # Vectors deleted per transaction, so that writers do not wait long: a megabyte or two, overwritten with zeros.

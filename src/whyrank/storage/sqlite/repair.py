@@ -14,7 +14,7 @@ from contextlib import closing
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.document import entry_for
 from ...errors import StoreDamaged, StoreLocked
@@ -33,12 +33,11 @@ from .check import (
 from .copies import back_up, free_name, sweep
 from .database import Connection, Database, is_generation, lenient, leniently, raise_generation
 from .doc_values import ASIDE, RecordWriter
-from .indexes import DEFAULT, INDEXES, index_in, prepare_index, uncached_index
-from .metadata import dimensions_key, recount
+from .indexes import DEFAULT, INDEXES, index_to_come, prepare_index, uncached_index
+from .metadata import dimensions_key, index_in, recount
 from .names import NameIndex
 from .pending import HASHES_GIVEN, MARKS, Arrived
 from .postings import segments
-from .reanalysis import compare
 from .recovery import (
     CheckedRow,
     ReadableRows,
@@ -56,7 +55,7 @@ from .vectors.table import is_vector, vector_bytes, write_all_signs
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...types.columns import MemoryId
     from ...types.memory import Memory
@@ -73,12 +72,20 @@ _HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, an
 _SET_NOTE = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
-def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple[list[Finding], str]:
+class DeepCheck(NamedTuple):
+    """The findings of a deep check, and the check, which is made again after a repair."""
+
+    findings: Sequence[Finding]
+    check: Callable[[Path, Tick], list[Finding]]
+
+
+def repair_store(path: Path, tick: Tick, deep: DeepCheck | None = None) -> tuple[list[Finding], str]:
     """Repair a store; return the findings, and the path of the old file if the store was rebuilt.
 
-    `known` are findings of a deep check: then the whole store is rebuilt, and checked deeply again.
+    With findings of a deep check, the whole store is rebuilt, and checked deeply again.
     """
-    found, kept = [*known] or check_store(path, tick), ""
+    found, check = (check_store(path, tick), check_store) if deep is None else ([*deep.findings], deep.check)
+    kept = ""
     with closing(Database(path, forgiving=True)) as database:
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
@@ -86,8 +93,8 @@ def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple
         if "schema" in wanted:
             restate(database)
         if wanted == {"schema"}:
-            return _repaired(found, check_store(path, tick)), ""
-        if known or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
+            return _repaired(found, check(path, tick)), ""
+        if deep is not None or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
             try:
                 kept = str(_rebuild(database, tick))
             except StoreDamaged as error:
@@ -96,7 +103,7 @@ def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple
                 return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
         else:
             _repair_in_place(database)
-    return _repaired(found, compare(path, tick)[0] if known else check_store(path, tick)), kept
+    return _repaired(found, check(path, tick)), kept
 
 
 def discard_damaged(path: Path) -> tuple[str, ...]:
@@ -145,7 +152,7 @@ def _repair_in_place(database: Database) -> None:
                 which = "CAST(scope AS BLOB) IS CAST(? AS BLOB) AND first IS ?"
                 connection.execute(f"DELETE FROM records WHERE {which}", (scope, first))
         ledger.close()
-        _repair_vectors(connection, Writer(connection, index, NameIndex()))
+        _repair_vectors(connection, Writer(connection, index, NameIndex(), index_to_come(connection)))
 
 
 def _repair_segments(connection: Connection) -> None:

@@ -62,6 +62,8 @@ _KINDS_KEPT = 1_000
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
+# Condition of a memory whose number its scope has given, in SQL; + keeps SQLite from using an index on the number.
+NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 # The order of ties, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
 # The same for comparisons: a value of a wrong type is blank, as in the memory made from the row.

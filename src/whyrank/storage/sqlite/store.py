@@ -39,8 +39,8 @@ from .disk import BALLAST_MEGABYTES, Ballast, free_bytes
 from .doc_values import DocValues, lost_notice
 from .filters import Clause, Masks, clause_for
 from .history import take_keys
-from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .metadata import RESTORED, Notes
+from .indexes import DEFAULT, INDEXES, answering, index_to_come, prepare_index
+from .metadata import RESTORED, IndexName, Notes
 from .names import NameIndex
 from .postings.kernel import KERNEL, NUMPY, Kernel
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, Places, RowCache, as_far_as_legible
@@ -192,7 +192,7 @@ class SqliteStore:
 
     def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
-        return Writer(connection, self._index(connection), self._names).mend(broken)
+        return Writer(connection, self._index(connection), self._names, index_to_come(connection)).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, durable on return; return False, without storing it, if it is known."""

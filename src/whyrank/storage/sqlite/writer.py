@@ -34,7 +34,6 @@ from .history import (
     with_recalls,
     write_history,
 )
-from .indexes import index_to_come, uncached_index
 from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
 from .pending import Arrived
 from .purge import leave_word
@@ -99,12 +98,14 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
 class Writer:
     """Writer of one transaction, which applies its changes to every table."""
 
-    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex) -> None:
+    def __init__(
+        self, connection: Connection, keyword: KeywordIndex, names: NameIndex, to_come: KeywordIndex | None = None
+    ) -> None:
         self._connection = connection
         self.keyword = keyword
         self._names = names
         self._generation = generation = raise_generation(connection)
-        self._to_come = index_to_come(connection)
+        self._to_come = to_come  # the index that is being built: memories are removed from it too
         self._ledger = RecordWriter(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
         self._placed: list[NumberedMemory] = []
@@ -249,7 +250,7 @@ class Writer:
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Delete memories from every table; return the hashes of their embedded texts."""
-        indexes = [self.keyword, *([uncached_index(self._to_come)] if self._to_come is not None else [])]
+        indexes = [self.keyword, *([self._to_come] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             self._ledger.remove(scope, number)
