@@ -190,7 +190,7 @@ class Fetched(NamedTuple):
 class Store(Protocol):
     """Storage of memories; every run filters by `where` before it cuts."""
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads inside the block."""
 
     @property

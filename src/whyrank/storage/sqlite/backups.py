@@ -77,10 +77,9 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
     _check_target(store, target)
     created = time.time()
     with _as_config_error(target), staged(target) as place:
-        with closing(Database(store)) as database, database.reading():
-            source = database.reader()
-            copy_into(source, place, tick)
-            rows = _row_counts(source)
+        with closing(Database(store)) as database, database.reading() as snapshot:
+            copy_into(snapshot.connection, place, tick)
+            rows = _row_counts(snapshot.connection)
         memories = rows["memories"] + rows["arrivals"]
         with closing(connect(str(place), isolation_level=None)) as copy:
             copy.execute("PRAGMA journal_mode=MEMORY")

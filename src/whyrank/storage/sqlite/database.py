@@ -105,7 +105,6 @@ _MOMENT = (
     f"WHERE key = 'generation' AND {_IS_GENERATION}"
 )
 _OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 Identity = tuple[int, int]  # device and inode
 
@@ -199,13 +198,13 @@ class Database:
         finally:
             held.turn.release()
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of nested blocks: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else self._snapshot()
+        return self._local.reader.nested if self.reader().in_transaction else self._snapshot()
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def _snapshot(self) -> Iterator[Snapshot]:
         """Begin a snapshot, and read its generation."""
         try:
             with self.connection() as connection:
@@ -215,19 +214,14 @@ class Database:
                     moment = connection.execute(_MOMENT).fetchone()
                     if moment is None:
                         raise generation_unknown()
-                    self._local.reader.snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
-                    yield
+                    snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
+                    self._local.reader.nested = nullcontext(snapshot)
+                    yield snapshot
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
         except SqlError as error:
             raise translate_error(self.path, error) from error
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return this thread's snapshot; only inside `reading`."""
-        held: Snapshot = self._local.reader.snapshot
-        return held
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -264,7 +258,7 @@ class Database:
             self._lock.close()
             self._turn.release()
             if isinstance(error, OSError):
-                raise self._kept_out(error, LOCK_SECONDS) from error
+                raise self._kept_out(error) from error
             raise
         self._writing.acquire()
         try:
@@ -293,11 +287,11 @@ class Database:
         finally:
             self._leave()
 
-    def _kept_out(self, error: OSError, seconds: float) -> StoreError:
+    def _kept_out(self, error: OSError) -> StoreError:
         """Return the error for a writer lock that could not be taken."""
         if isinstance(error, TimeoutError):
             return StoreLocked(
-                f"{self.path} has been locked by another process for {seconds:g} s",
+                f"{self.path} has been locked by another process for {LOCK_SECONDS:g} s",
                 "wait for the other whyrank to finish, or stop it",
             )
         if isinstance(error, PermissionError):
@@ -413,7 +407,7 @@ class Snapshot(NamedTuple):
 class _Reader:
     """A thread's reading connection, closed when the thread ends."""
 
-    snapshot: Snapshot
+    nested: nullcontext[Snapshot]  # for blocks inside the one that holds the snapshot
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -153,7 +153,10 @@ class NameIndex:
         found: set[int] = set()
         is_whole = True
         for scope in sorted(map(str, where.scopes)):
-            is_whole = self._is_whole(connection, scope) and is_whole
+            if scope not in self._whole and connection.execute(MISCOUNTED, (scope,)).fetchall():
+                is_whole = False
+            elif len(self._whole) < _SCOPES_KEPT:
+                self._whole.add(scope)
             found |= self._candidates(connection, scope, probe)
         rows = {row for row in found if isinstance(row, int)}
         damaged = len(found) - len(rows)
@@ -173,15 +176,6 @@ class NameIndex:
             told = f"{told} and cannot be read; `whyrank doctor --repair` makes names anew"
             notices = (Notice(UNREADABLE, told), *notices)
         return Proposed(scored, notices)
-
-    def _is_whole(self, connection: Connection, scope: str) -> bool:
-        """Check the number of names of a scope against its count; cached once it is right."""
-        if scope not in self._whole and not connection.execute(MISCOUNTED, (scope,)).fetchall():
-            if len(self._whole) >= _SCOPES_KEPT:
-                self._whole.clear()
-            self._whole.add(scope)
-            return True
-        return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""

@@ -63,8 +63,8 @@ def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
     with (
         closing(Database(path, forgiving=True)) as database,
         translated(path),
-        database.reading(),
-        leniently(database.reader()) as connection,
+        database.reading() as snapshot,
+        leniently(snapshot.connection) as connection,
     ):
         look = _Look(connection, tick)
         look.memories()
