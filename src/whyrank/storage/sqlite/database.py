@@ -71,11 +71,6 @@ class _Tracked(Connection):
 _OPEN: weakref.WeakSet[_Tracked] = weakref.WeakSet()
 
 
-def is_any_open() -> bool:
-    """Return whether a connection of this process is open."""
-    return bool(_OPEN)
-
-
 def connect(address: str | Path, **options: Any) -> Connection:
     """Open a connection with SQLite's own settings."""
     return sqlite3.connect(address, factory=_Tracked, **options)
@@ -116,7 +111,8 @@ class Database:
         self.path = path
         self.file = Path(os.path.realpath(path))  # the same for every name of the file, and so is its lock
         self.forgiving = forgiving  # of damage: reads as much of the file as is readable
-        self.read_only = not is_writable(path)
+        is_writable = os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+        self.read_only = not is_writable
         self._side_file = f"{self.file}.lock"
         self._lock = side_lock(self._side_file)
         self._turn = threading.RLock()  # one writing thread at a time, held while the lock file is waited for
@@ -459,7 +455,7 @@ class _Fork:
     @classmethod
     def end_in_child(cls) -> None:
         """Resume with connections of the child's own, unless the parent's were in use."""
-        cls.is_unsafe = cls.is_unsafe or is_any_open()
+        cls.is_unsafe = cls.is_unsafe or bool(_OPEN)
         for database in cls.suspended:
             database.resume_in_child()
         cls.suspended = ()
@@ -470,11 +466,6 @@ if hasattr(os, "register_at_fork"):  # absent on platforms without fork
 
 
 # -- connections -----------------------------------------------------------------------------------------------------
-
-
-def is_writable(path: Path) -> bool:
-    """Check write permission on a file and its folder."""
-    return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def connect_to_read(path: Path, forgiving: bool) -> Connection:

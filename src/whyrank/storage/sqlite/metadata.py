@@ -176,15 +176,11 @@ def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waitin
     One that is not the text of its hash is left out: its vector would be taken for that of the right one.
     """
     made: dict[int, Any] = {}
-    for part, marks in portions([one.place for one in some if not _is_kept(one.text)]):
+    for part, marks in portions([one.place for one in some if one.text == AS_IT_SAYS or not isinstance(one.text, str)]):
         rows = rows_of(connection, f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part)
         made |= {row[0]: text_embedded(AS_IT_SAYS, row[1:]) for row in rows}
     whole = [one._replace(text=made.get(one.place, one.text)) for one in some]
     return [one for one in whole if one.place not in made or content_hash(one.text) == one.hash]
-
-
-def _is_kept(text: object) -> bool:
-    return isinstance(text, str) and text != AS_IT_SAYS
 
 
 def embedding_failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:

@@ -124,10 +124,6 @@ class NameIndex:
         words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
-    def has_orphans(self, connection: Connection) -> bool:
-        """Return whether some names or words belong to no memory, left behind by damage."""
-        return any(connection.execute(f"SELECT 1 {orphans} LIMIT 1").fetchone() for orphans in _ORPHANS)
-
     def scrub(self, connection: Connection) -> None:
         """Delete the names and words that belong to no memory."""
         for table, orphans in zip(("names", "name_words"), _ORPHANS, strict=True):

@@ -32,7 +32,6 @@ _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two 
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
 MARKS = (_MARK, ASIDE_PREFIX)  # prefixes of the keys of both
 IS_MARKED = f"EXISTS (SELECT 1 FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}')"
-IS_SET_ASIDE = f"EXISTS ({SET_ASIDE})"
 UNFIT = (*MISREAD, LookupError, ArithmeticError, IntegrityError)  # raised by indexing a damaged row
 _HASHES = "json_each(iif(json_valid(meta.value), meta.value, '[]'))"
 HASHES_GIVEN = (
@@ -163,11 +162,6 @@ def _has_length(vector: Vector) -> bool:
     return 0.0 < float(vector.dot(vector)) < math.inf
 
 
-def _fits(vector: Vector, dimensions: str | None) -> bool:
-    """Check a pending vector: its space has dimensions, it has as many, and its length is positive."""
-    return dimensions is not None and vector.shape == (int(dimensions),) and _has_length(vector)
-
-
 def _read_fact(own: Sequence[Any], rest: str) -> Memory:
     try:
         said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
@@ -206,7 +200,7 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
         vector = np.frombuffer(blob, _FLOATS)
     except MISREAD:
         return None
-    return vector if _fits(vector, found and found[0]) else None
+    return vector if found and vector.shape == (int(found[0]),) and _has_length(vector) else None
 
 
 def clear_facts(connection: Connection) -> None:

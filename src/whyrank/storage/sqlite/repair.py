@@ -289,18 +289,15 @@ def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:
     insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) ON CONFLICT DO NOTHING"
     for row in ReadableRows(damaged, table, read, numbered=is_numbered):
         told = {column.name: value for column, value in zip(columns, row, strict=True)}
-        is_sound = table != "vectors" or _is_sound_vector(fresh, told)
-        is_sound = is_sound and all(column.fits(told[column.name]) for column in columns)
+        is_sound = all(column.fits(told[column.name]) for column in columns)
+        if table == "vectors" and is_sound:
+            size = vector_bytes(fresh, str(told["space"]))
+            is_sound = is_vector(size, told["hash"], told["checksum"], told["vector"])
         if is_sound and not (isinstance(row[0], int) and abs(row[0]) >= _HIGHEST):
             fresh.execute(insert, row)
         elif table == "arrivals":
             scope, text = (str(_shown(told[name] or "")) for name in ("scope", "text"))
             fresh.execute(ASIDE, (legible_id(told["id"], f"arrival {told['entry']}"), scope, text, ""))
-
-
-def _is_sound_vector(fresh: Connection, told: dict[str, object]) -> bool:
-    size = vector_bytes(fresh, str(told["space"]))
-    return is_vector(size, told["hash"], told["checksum"], told["vector"])
 
 
 def _set_aside(connection: Connection, aside: Sequence[CheckedRow]) -> None:

@@ -497,8 +497,7 @@ class SqliteStore:
             return True
         for space, firsts in stale_signs(connection, scope).items():
             write_signs(connection, space, {scope: firsts})
-        if self._names.has_orphans(connection):
-            self._names.scrub(connection)
+        self._names.scrub(connection)
         return False
 
     def close(self) -> None:

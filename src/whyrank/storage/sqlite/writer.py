@@ -52,20 +52,6 @@ LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
 
 
-def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bool:
-    """Return whether most numbers of a scope are unused, and it is small enough to renumber."""
-    living: int = connection.execute("SELECT count(*) FROM memories WHERE scope = ?", (scope,)).fetchone()[0]
-    return living <= MAX_MEMORIES and 2 * living < numbers
-
-
-def is_mostly_gone(connection: Connection, scope: str, lost: int) -> bool:
-    """Return whether a scope lost at least as many memories as it has left: renumbering costs no more."""
-    left = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)", (scope, lost + 1)
-    ).fetchone()[0]
-    return bool(left <= lost)
-
-
 def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> int:
     """Give the memories of a scope numbers without gaps, in their order; return their count.
 
@@ -186,8 +172,10 @@ class Writer:
         """Mark the scopes that lost memories as to be scrubbed; renumber those that lost most."""
         if self._to_come is not None:
             raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
-        for scope in sorted(self._lost):
-            if is_mostly_gone(self._connection, scope, self._lost[scope]):
+        for scope, lost in sorted(self._lost.items()):
+            left = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)"
+            # Renumbering costs no more where a scope has lost at least as many memories as it has left.
+            if self._connection.execute(left, (scope, lost + 1)).fetchone()[0] <= lost:
                 self._renumber(scope)
             else:
                 self.keyword.abandon_merge(self._connection, scope)
@@ -206,9 +194,11 @@ class Writer:
         if self._to_come is not None:
             return
         for scope, numbers in self._put.items():
-            is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
-            if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
-                self._renumber(scope)
+            if numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY:
+                count = "SELECT count(*) FROM memories WHERE scope = ?"
+                living: int = self._connection.execute(count, (scope,)).fetchone()[0]
+                if living <= MAX_MEMORIES and 2 * living < numbers[-1] + 1:
+                    self._renumber(scope)
 
     def mend(self, broken: Mapping[str, Sequence[int]]) -> Writer:
         """Rebuild damaged blocks of records."""
