@@ -29,6 +29,8 @@ from .database import (
     connect,
     is_generation,
     lenient,
+    meta_value,
+    set_meta,
     translated,
     untouched_address,
 )
@@ -85,7 +87,7 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
             copy.execute("PRAGMA journal_mode=MEMORY")
             if _row_counts(copy) != rows:
                 raise StoreError(f"the copy in {place} does not hold what the store holds", "try again")
-            _write_mark(copy, created, memories)
+            set_meta(copy, _MARK, json.dumps({"created": created, "memories": memories}))
         schema = _verify(
             place, tick, f"{store} is damaged", "`whyrank doctor --repair` mends it; no backup was written"
         )
@@ -139,16 +141,11 @@ def _row_counts(connection: Connection) -> dict[str, int]:
     return {"memories": 0, "arrivals": 0, **counts}  # tables that an earlier schema lacks count as empty
 
 
-def _write_mark(copy: Connection, created: float, memories: int) -> None:
-    mark = json.dumps({"created": created, "memories": memories})
-    copy.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_MARK, mark))
-
-
 def _mark(connection: Connection) -> Mapping[str, float] | None:
     """Return the metadata that a backup carries; None for a file that is no backup."""
-    found = connection.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
+    found = meta_value(connection, _MARK)
     try:
-        mark = json.loads(found[0]) if found else None
+        mark = json.loads(found) if found is not None else None
     except (ValueError, TypeError):
         return {}
     return mark if mark is None or isinstance(mark, dict) else {}
@@ -268,9 +265,7 @@ def _renumber(connection: Connection, live: Connection) -> None:
     connection.execute("UPDATE scopes SET changed = ?, epoch = ?", (generation, epoch))
     connection.execute("UPDATE records SET changed = ?", (generation,))
     for key in ("generation", "keyword-since", RESTORED):
-        connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, str(generation))
-        )
+        set_meta(connection, key, str(generation))
     connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
     # Row numbers that were given out are not given again: lazy reads go by them.
     for name, last in select_readable(live, "SELECT name, seq FROM sqlite_sequence"):

@@ -29,6 +29,7 @@ from .database import (
     SqlError,
     is_generation,
     lenient,
+    meta_value,
     translated,
 )
 from .disk import LOW_BYTES, MEGABYTE, free_bytes
@@ -342,8 +343,7 @@ def _keys_of_names(connection: Connection) -> tuple[int, dict[int, set[str]]] | 
     """Return the first row that today's analyzer has read, and the keys of names by row; None if unknown."""
     keys: dict[int, set[str]] = defaultdict(set)
     try:
-        found = connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
-        last = stretches_in(found[0] if found else None)[-1]
+        last = stretches_in(meta_value(connection, READERS))[-1]
         for row, key in connection.execute("SELECT memory, key FROM names"):
             keys[row].add(key)
     except UNREADABLE:

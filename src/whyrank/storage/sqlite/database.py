@@ -658,9 +658,20 @@ def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {error}")
 
 
-# -- generation ------------------------------------------------------------------------------------------------------
+# -- the table `meta`, and the generation of the file in it -----------------------------------------------------------
 
 _RAISE = f"UPDATE meta SET value = value + 1 WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
+
+
+def meta_value(connection: Connection, key: str) -> Any:
+    """Return the value of a key in `meta`, if there is one."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def set_meta(connection: Connection, key: str, value: str) -> None:
+    """Set the value of a key in `meta`, inside the current transaction."""
+    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
 
 
 def raise_generation(connection: Connection) -> int:

@@ -19,7 +19,7 @@ from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Arrival, Entry, Vector
 from ...types.memory import NEVER, Memory, Notice, Scope
-from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError, meta_value
 from .metadata import MISREAD, as_json, by_id, dimensions_key, note_key
 from .rows import COLUMNS, columns_of, to_memory, typed
 
@@ -79,8 +79,7 @@ def _read_mark(connection: Connection, value: object) -> _Mark:
         told = None
     if isinstance(told, list) and len(told) >= 2 and all(isinstance(one, str) for one in told):
         return _Mark(told[0], told[1], told[2:])
-    spoken = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-    return _Mark("", spoken[0] if spoken else "", ())
+    return _Mark("", meta_value(connection, "language") or "", ())
 
 
 def waiting_changes(connection: Connection) -> list[ChangedTexts]:
@@ -195,12 +194,12 @@ def waiting_facts(connection: Connection) -> list[Arrived]:
 
 def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
     """Decode a vector; None if it does not fit its space, so that it is embedded again."""
-    found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
+    dimensions = meta_value(connection, dimensions_key(space))
     try:
         vector = np.frombuffer(blob, _FLOATS)
     except MISREAD:
         return None
-    return vector if found and vector.shape == (int(found[0]),) and _has_length(vector) else None
+    return vector if dimensions is not None and vector.shape == (int(dimensions),) and _has_length(vector) else None
 
 
 def clear_facts(connection: Connection) -> None:

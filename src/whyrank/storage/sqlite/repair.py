@@ -31,7 +31,7 @@ from .check import (
     misstated_sizes,
 )
 from .copies import back_up, free_name, sweep
-from .database import Connection, Database, is_generation, lenient, leniently, raise_generation
+from .database import Connection, Database, is_generation, lenient, leniently, raise_generation, set_meta
 from .doc_values import ASIDE, RecordWriter
 from .indexes import DEFAULT, INDEXES, index_to_come, prepare_index, uncached_index
 from .metadata import dimensions_key, index_in, recount
@@ -69,7 +69,6 @@ _COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "a
 _NUMBERED = frozenset({"history", "vectors", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, and leaves no range for others
-_SET_NOTE = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
 class DeepCheck(NamedTuple):
@@ -165,8 +164,8 @@ def _repair_segments(connection: Connection) -> None:
 
 def _repair_vectors(connection: Connection, writing: Writer) -> None:
     """Drop damaged and orphaned vectors, which are embedded again if needed, and rebuild the signs."""
-    sizes = misstated_sizes(connection).items()
-    connection.executemany(_SET_NOTE, [(dimensions_key(space), str(dimensions)) for space, dimensions in sizes])
+    for space, dimensions in misstated_sizes(connection).items():
+        set_meta(connection, dimensions_key(space), str(dimensions))
     for space, hashes in broken_vectors(connection).items():
         writing.drop_vectors(space, hashes)
     if broken_signs(connection):
@@ -268,8 +267,9 @@ def _copy_tables(damaged: Connection, fresh: Connection, notes: dict[str, str]) 
     """Copy data that is not derived, and sound vectors; sequences continue where they were."""
     generation = notes.get("generation", "")
     notes = {**notes, "generation": str(int(generation) + 1 if is_generation(generation) else 1)}
-    copied = [(key, value) for key, value in notes.items() if key not in _MADE_ANEW and not key.startswith(MARKS)]
-    fresh.executemany(_SET_NOTE, copied)
+    for key, value in notes.items():
+        if key not in _MADE_ANEW and not key.startswith(MARKS):
+            set_meta(fresh, key, value)
     # Caches of other processes are keyed by these numbers: none may ever be reused.
     for name, last in select_readable(damaged, "SELECT name, seq FROM sqlite_sequence"):
         if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
@@ -316,7 +316,7 @@ def _raise_counters(connection: Connection, damaged: Connection) -> None:
     generation = raise_generation(connection)
     connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
     connection.execute("UPDATE records SET changed = ?", (generation,))
-    connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))
+    set_meta(connection, "keyword-since", str(generation))
 
 
 def _shown(value: object) -> object:

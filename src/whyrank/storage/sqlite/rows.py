@@ -200,11 +200,7 @@ def to_memory(row: Row) -> Memory:
 
 def as_far_as_legible(row: Row) -> Memory:
     """Return the memory in a row of SELECT with unreadable values blank, for scans of many rows."""
-    whole = typed(row)
-    try:
-        return _memory(whole)
-    except _SENSELESS:
-        return _memory(_legible(whole))
+    return _memory(without_damage(row))
 
 
 def without_damage(row: Row) -> Row:

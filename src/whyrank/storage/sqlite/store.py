@@ -29,6 +29,7 @@ from .database import (
     Database,
     Row,
     leniently,
+    meta_value,
     portions,
     raise_generation,
     rows_of,
@@ -643,7 +644,7 @@ class SqliteStore:
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all notes whose names have a prefix, by name."""
         with self._database.reading() as snapshot:
-            return self._notes.all(snapshot.connection, prefix)
+            return metadata.notes_with(snapshot.connection, prefix)
 
     def put_note(self, name: str, text: str) -> None:
         """Replace the note under a name; return only when it is durable."""
@@ -654,7 +655,7 @@ class SqliteStore:
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
         with self._database.writing() as connection:
-            stands = self._notes.stored(connection, name) == before
+            stands: bool = meta_value(connection, metadata.note_key(name)) == before
             if stands:
                 raise_generation(connection)
                 metadata.write_notes(connection, {name: after})

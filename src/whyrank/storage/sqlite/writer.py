@@ -14,7 +14,7 @@ from ...analysis.normalize import text_key
 from ...errors import StoreError
 from ...protocols import Changes, Entry, Vector
 from . import pending
-from .database import Connection, add_checksum, portions, raise_generation, undoable
+from .database import Connection, add_checksum, portions, raise_generation, set_meta, undoable
 from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
 from .history import (
     all_in,
@@ -163,10 +163,8 @@ class Writer:
 
     def _speak(self, languages: Collection[str]) -> None:
         """Store the language for texts without a detected one."""
-        self._connection.executemany(
-            "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            ((language,) for language in languages if language),
-        )
+        for language in filter(None, languages):
+            set_meta(self._connection, "language", language)
 
     def _purge(self) -> None:
         """Mark the scopes that lost memories as to be scrubbed; renumber those that lost most."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import SpaceMismatch
-from ..database import ChecksumError, add_checksum, check_body
+from ..database import ChecksumError, add_checksum, check_body, meta_value, set_meta
 from ..doc_values import BLOCK, NOWHERE, Flags, Integers, ScopeDocValues, grow
 from ..metadata import dimensions_key
 
@@ -363,9 +363,8 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
 
 def vector_bytes(connection: Connection, space: str) -> int | None:
     """Return the size in bytes of a vector of a space, if the file records it."""
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
-    is_said = known is not None and isinstance(known[0], str) and known[0].isascii() and known[0].isdigit()
-    return _FLOAT_BYTES * int(known[0]) if is_said else None
+    known = meta_value(connection, dimensions_key(space))
+    return _FLOAT_BYTES * int(known) if isinstance(known, str) and known.isascii() and known.isdigit() else None
 
 
 def damaged_vectors(connection: Connection, space: str) -> list[str]:
@@ -451,13 +450,13 @@ def _blob(connection: Connection, text_hash: str, vector: Vector, dimensions: in
 def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool) -> int:
     """Return the number of dimensions of a space: that of its first vector."""
     key = dimensions_key(space)
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    known = meta_value(connection, key)
     if known is None and not opens:
         raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
     if known is None:
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
+        set_meta(connection, key, str(vector.size))
         return vector.size
-    return int(known[0])
+    return int(known)
 
 
 def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:
