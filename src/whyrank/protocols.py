@@ -473,7 +473,7 @@ class Metadata(Protocol):
 class Store(Terms, Index, DocValues, Memories, Retriever, Spaces, Metadata, Protocol):
     """Storage of memories, read in snapshots and changed in transactions."""
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads inside the block."""
 
     @property

@@ -119,7 +119,7 @@ def looked_at(
     The path is empty unless the file was rewritten. A store that is not in a file has no findings.
     """
     from ..storage.sqlite.check import check_disk, check_store
-    from ..storage.sqlite.repair import repair_store
+    from ..storage.sqlite.repair import DeepCheck, repair_store
 
     if not store.is_file():
         return (), "", None
@@ -131,7 +131,7 @@ def looked_at(
 
     differing, compared = compare(store, tick)
     if differing and repair:
-        differing, again = repair_store(store, tick, differing)
+        differing, again = repair_store(store, tick, DeepCheck(differing, lambda path, tick: compare(path, tick)[0]))
         kept = again or kept
     return (*findings, *differing, *check_disk(store)), kept, compared
 

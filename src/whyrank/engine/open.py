@@ -279,11 +279,18 @@ def restore(
     copy.
     """
     from ..storage.sqlite.backups import restore_backup
+    from ..storage.sqlite.store import SqliteStore
 
     given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
     prepare_place(place)
-    return restore_backup(place, settled(Path(file).expanduser()), keep=keep, tick=progress or (lambda *_: None))
+
+    def open_once(copy: Path, index: str) -> None:
+        SqliteStore(copy, index).close()
+
+    return restore_backup(
+        place, settled(Path(file).expanduser()), open_once, keep=keep, tick=progress or (lambda *_: None)
+    )
 
 
 def check_backup(file: str | Path, store: Path) -> None:

@@ -435,9 +435,11 @@ def test_counters_of_a_store_only_ever_rise(store: Path, opened: Callable[[Path]
 RESTORE = """
 from pathlib import Path
 from whyrank.storage.sqlite.backups import restore_backup
+from whyrank.storage.sqlite.store import SqliteStore
 
 def act(store, target):
-    restore_backup(Path(store), Path(target), keep=True, tick=lambda *_: None)
+    opened = lambda copy, index: SqliteStore(copy, index).close()
+    restore_backup(Path(store), Path(target), opened, keep=True, tick=lambda *_: None)
 """
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.storage.sqlite.doc_values import GONE, NOWHERE, RECORD, SPREAD, ScopeDocValues, Timed
+from whyrank.storage.sqlite.doc_values import GONE, NOWHERE, RECORD, ScopeDocValues, Timed
 
 NOTHING = np.zeros(0, np.int64)
 
@@ -31,12 +31,6 @@ def test_every_row_is_found_at_its_place_and_no_other_anywhere(
     wanted = [*asked, *rows, *gone, *(row + 1 for row in rows)]
     found = shelf_of(rows, gone).places_of(np.array(wanted, np.int64))
     assert found.tolist() == [places.get(row, NOWHERE) for row in wanted]
-
-
-def test_a_place_for_every_row_is_held_while_they_are_few_beside_the_memories() -> None:
-    assert shelf_of([1, SPREAD * 2 + 1], set())._by_row is not None
-    assert shelf_of([1, SPREAD * 2 + 2], set())._by_row is None
-    assert shelf_of([], set())._by_row is not None
 
 
 def test_of_two_that_say_they_have_one_row_the_first_has_it_and_odd_rows_are_looked_up() -> None:

@@ -12,6 +12,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Connection, connect, run_script
 from whyrank.storage.sqlite.postings import segments, terms
+from whyrank.storage.sqlite.postings.format import TABLES
 from whyrank.storage.sqlite.postings.terms import FIELD, FIRST, key_for
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
@@ -171,7 +172,7 @@ def test_a_switch_from_fts5_lists_the_words(tmp_path: Path) -> None:
 def test_words_of_several_segments_are_merged(tmp_path: Path) -> None:
     lists = [["tea", "teapot", "täglich", "a"], [f"w{number}" for number in range(20)], [], ["tea", "w3", "茶"]]
     with opened(tmp_path / "words.db") as connection:
-        run_script(connection, segments.TABLES)
+        run_script(connection, TABLES)
         for number, words in enumerate(lists):
             terms.write(connection, number, words)
         key: int | None = -(2**63)

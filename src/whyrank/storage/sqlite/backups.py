@@ -29,17 +29,17 @@ from .database import (
     connect,
     is_generation,
     lenient,
+    meta_value,
+    set_meta,
     translated,
     untouched_address,
 )
-from .indexes import DEFAULT, index_in
-from .metadata import RESTORED
+from .metadata import INDEX_NAMES, RESTORED, index_in
 from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
-from .store import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _MARK = "backup"  # key of `meta` that only a backup has
 _BEFORE = "before-restore"
@@ -79,16 +79,15 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
     _check_target(store, target)
     created = time.time()
     with _as_config_error(target), staged(target) as place:
-        with closing(Database(store)) as database, database.reading():
-            source = database.reader()
-            copy_into(source, place, tick)
-            rows = _row_counts(source)
+        with closing(Database(store)) as database, database.reading() as snapshot:
+            copy_into(snapshot.connection, place, tick)
+            rows = _row_counts(snapshot.connection)
         memories = rows["memories"] + rows["arrivals"]
         with closing(connect(str(place), isolation_level=None)) as copy:
             copy.execute("PRAGMA journal_mode=MEMORY")
             if _row_counts(copy) != rows:
                 raise StoreError(f"the copy in {place} does not hold what the store holds", "try again")
-            _write_mark(copy, created, memories)
+            set_meta(copy, _MARK, json.dumps({"created": created, "memories": memories}))
         schema = _verify(
             place, tick, f"{store} is damaged", "`whyrank doctor --repair` mends it; no backup was written"
         )
@@ -142,16 +141,11 @@ def _row_counts(connection: Connection) -> dict[str, int]:
     return {"memories": 0, "arrivals": 0, **counts}  # tables that an earlier schema lacks count as empty
 
 
-def _write_mark(copy: Connection, created: float, memories: int) -> None:
-    mark = json.dumps({"created": created, "memories": memories})
-    copy.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_MARK, mark))
-
-
 def _mark(connection: Connection) -> Mapping[str, float] | None:
     """Return the metadata that a backup carries; None for a file that is no backup."""
-    found = connection.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
+    found = meta_value(connection, _MARK)
     try:
-        mark = json.loads(found[0]) if found else None
+        mark = json.loads(found) if found is not None else None
     except (ValueError, TypeError):
         return {}
     return mark if mark is None or isinstance(mark, dict) else {}
@@ -176,10 +170,13 @@ def _verify(place: Path, tick: Tick, what: str, hint: str) -> int:
 # -- restore ---------------------------------------------------------------------------------------------------------
 
 
-def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restored:
+def restore_backup(
+    store: Path, file: Path, open_once: Callable[[Path, str], None], *, keep: bool, tick: Tick
+) -> Restored:
     """Replace the content of a store by that of a backup, while other processes have the store open.
 
-    The backup is copied, verified and brought to the newest schema before the store is touched.
+    The backup is copied, verified and brought to the newest schema before the store is touched; `open_once` opens the
+    copy with its keyword index and closes it, as processes that have the store open do not open it again.
     """
     check_source(store, file)
     with closing(Database(store, forgiving=True)) as database, _scratch(database.file) as place:
@@ -188,7 +185,10 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
             copy_into(source, place, tick)
         hint = "nothing was changed; `whyrank doctor --repair --store FILE` mends a copy of it as far as it can be"
         schema = _verify(place, tick, f"{file} is damaged", hint)
-        _bring_forward(place)
+        with closing(Database(place)) as fresh, translated(place):
+            prepare(fresh, keep=False)
+            index = (index_in(fresh.reader()) or INDEX_NAMES)[0]
+        open_once(place, index)
         with closing(Database(place)) as fresh:
             rows, mark = _row_counts(fresh.reader()), _mark(fresh.reader()) or {}
             kept = _replace(database, fresh, keep)
@@ -233,14 +233,6 @@ def _scratch(store: Path) -> Iterator[Path]:
         yield Path(folder) / "memory.db"
 
 
-def _bring_forward(place: Path) -> None:
-    """Migrate a copy and open it once, as processes that have the store open do not open it again."""
-    with closing(Database(place)) as fresh, translated(place):
-        prepare(fresh, keep=False)
-        index = (index_in(fresh.reader()) or (DEFAULT,))[0]
-    SqliteStore(place, index).close()
-
-
 def _replace(database: Database, fresh: Database, keep: bool) -> str:
     """Overwrite the store with a prepared copy, in one transaction; return the path of the old content."""
     with database.alone() as live:
@@ -273,9 +265,7 @@ def _renumber(connection: Connection, live: Connection) -> None:
     connection.execute("UPDATE scopes SET changed = ?, epoch = ?", (generation, epoch))
     connection.execute("UPDATE records SET changed = ?", (generation,))
     for key in ("generation", "keyword-since", RESTORED):
-        connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, str(generation))
-        )
+        set_meta(connection, key, str(generation))
     connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
     # Row numbers that were given out are not given again: lazy reads go by them.
     for name, last in select_readable(live, "SELECT name, seq FROM sqlite_sequence"):

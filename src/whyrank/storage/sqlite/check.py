@@ -29,17 +29,16 @@ from .database import (
     SqlError,
     is_generation,
     lenient,
+    meta_value,
     translated,
 )
 from .disk import LOW_BYTES, MEGABYTE, free_bytes
 from .doc_values import BLOCK, GONE, decoded
-from .indexes import INDEXES, index_in
-from .metadata import READERS, miscounted, stretches_in, was_in
+from .metadata import INDEX_NAMES, READERS, index_in, miscounted, stretches_in, was_in
 from .names import MISCOUNTED
 from .pending import HASHES_GIVEN
 from .postings import terms
-from .postings.format import LIVE, MAKING, NO_PAGES, Segment, filed, read, span, unpack
-from .postings.segments import TABLE_NAMES
+from .postings.format import LIVE, MAKING, NO_PAGES, TABLE_NAMES, Segment, filed, read, span, unpack
 from .recovery import (
     UNREADABLE,
     ReadableRows,
@@ -344,8 +343,7 @@ def _keys_of_names(connection: Connection) -> tuple[int, dict[int, set[str]]] | 
     """Return the first row that today's analyzer has read, and the keys of names by row; None if unknown."""
     keys: dict[int, set[str]] = defaultdict(set)
     try:
-        found = connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
-        last = stretches_in(found[0] if found else None)[-1]
+        last = stretches_in(meta_value(connection, READERS))[-1]
         for row, key in connection.execute("SELECT memory, key FROM names"):
             keys[row].add(key)
     except UNREADABLE:
@@ -423,7 +421,7 @@ def _check_derived(connection: Connection, broken: Counter[str], tick: Tick) -> 
     except UNREADABLE:
         return  # a finding reports already that these notes are damaged
     index = named[0] if named else ""
-    if index not in INDEXES:
+    if index not in INDEX_NAMES:
         yield Finding("pages", "the store does not say which keyword index it has", _REBUILD)
     generations = connection.execute("SELECT value FROM meta WHERE key = 'generation'")
     if not any(is_generation(value) for (value,) in generations):

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from glob import escape
-from itertools import chain, count
 from pathlib import Path
 
 from .database import Connection, Database, connect, make_private, translated
+from .disk import unused
 
 _ASIDE = ".part"
 # The header of a database, https://www.sqlite.org/fileformat.html: write version and read version.
@@ -48,11 +48,7 @@ def copy_into(source: Connection, place: Path, tick: Tick = lambda *_: None) -> 
     with translated(place), closing(connect(str(place), isolation_level=None)) as copy:
         copy.execute("PRAGMA synchronous=OFF")  # it is synced as a whole
         source.backup(copy, pages=_AT_ONCE if source.in_transaction else -1, progress=told)
-    _unlogged(place)
-
-
-def _unlogged(place: Path) -> None:
-    """Set the header to rollback journal; a pragma would make SQLite read the tables, damaged or not."""
+    # Set the header to rollback journal; a pragma would make SQLite read the tables, damaged or not.
     with place.open("r+b") as file:
         if file.read(len(_MAGIC)) == _MAGIC:
             file.seek(_VERSIONS_AT)
@@ -102,5 +98,4 @@ def left_behind(target: Path) -> list[Path]:
 
 def free_name(path: Path, what: str) -> Path:
     """Return an unused name for a copy: an earlier copy may be all that is left, and is never overwritten."""
-    names = (f"{path.name}.{what}{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
-    return next(place for place in map(path.with_name, names) if not place.exists())
+    return unused(path.with_name(f"{path.name}.{what}"), ".bak")

@@ -71,11 +71,6 @@ class _Tracked(Connection):
 _OPEN: weakref.WeakSet[_Tracked] = weakref.WeakSet()
 
 
-def is_any_open() -> bool:
-    """Return whether a connection of this process is open."""
-    return bool(_OPEN)
-
-
 def connect(address: str | Path, **options: Any) -> Connection:
     """Open a connection with SQLite's own settings."""
     return sqlite3.connect(address, factory=_Tracked, **options)
@@ -105,7 +100,6 @@ _MOMENT = (
     f"WHERE key = 'generation' AND {_IS_GENERATION}"
 )
 _OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 Identity = tuple[int, int]  # device and inode
 
@@ -117,7 +111,8 @@ class Database:
         self.path = path
         self.file = Path(os.path.realpath(path))  # the same for every name of the file, and so is its lock
         self.forgiving = forgiving  # of damage: reads as much of the file as is readable
-        self.read_only = not is_writable(path)
+        is_writable = os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+        self.read_only = not is_writable
         self._side_file = f"{self.file}.lock"
         self._lock = side_lock(self._side_file)
         self._turn = threading.RLock()  # one writing thread at a time, held while the lock file is waited for
@@ -199,13 +194,13 @@ class Database:
         finally:
             held.turn.release()
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of nested blocks: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else self._snapshot()
+        return self._local.reader.nested if self.reader().in_transaction else self._snapshot()
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def _snapshot(self) -> Iterator[Snapshot]:
         """Begin a snapshot, and read its generation."""
         try:
             with self.connection() as connection:
@@ -215,19 +210,14 @@ class Database:
                     moment = connection.execute(_MOMENT).fetchone()
                     if moment is None:
                         raise generation_unknown()
-                    self._local.reader.snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
-                    yield
+                    snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))
+                    self._local.reader.nested = nullcontext(snapshot)
+                    yield snapshot
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
         except SqlError as error:
             raise translate_error(self.path, error) from error
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return this thread's snapshot; only inside `reading`."""
-        held: Snapshot = self._local.reader.snapshot
-        return held
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -264,7 +254,7 @@ class Database:
             self._lock.close()
             self._turn.release()
             if isinstance(error, OSError):
-                raise self._kept_out(error, LOCK_SECONDS) from error
+                raise self._kept_out(error) from error
             raise
         self._writing.acquire()
         try:
@@ -293,11 +283,11 @@ class Database:
         finally:
             self._leave()
 
-    def _kept_out(self, error: OSError, seconds: float) -> StoreError:
+    def _kept_out(self, error: OSError) -> StoreError:
         """Return the error for a writer lock that could not be taken."""
         if isinstance(error, TimeoutError):
             return StoreLocked(
-                f"{self.path} has been locked by another process for {seconds:g} s",
+                f"{self.path} has been locked by another process for {LOCK_SECONDS:g} s",
                 "wait for the other whyrank to finish, or stop it",
             )
         if isinstance(error, PermissionError):
@@ -413,7 +403,7 @@ class Snapshot(NamedTuple):
 class _Reader:
     """A thread's reading connection, closed when the thread ends."""
 
-    snapshot: Snapshot
+    nested: nullcontext[Snapshot]  # for blocks inside the one that holds the snapshot
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -465,7 +455,7 @@ class _Fork:
     @classmethod
     def end_in_child(cls) -> None:
         """Resume with connections of the child's own, unless the parent's were in use."""
-        cls.is_unsafe = cls.is_unsafe or is_any_open()
+        cls.is_unsafe = cls.is_unsafe or bool(_OPEN)
         for database in cls.suspended:
             database.resume_in_child()
         cls.suspended = ()
@@ -476,11 +466,6 @@ if hasattr(os, "register_at_fork"):  # absent on platforms without fork
 
 
 # -- connections -----------------------------------------------------------------------------------------------------
-
-
-def is_writable(path: Path) -> bool:
-    """Check write permission on a file and its folder."""
-    return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def connect_to_read(path: Path, forgiving: bool) -> Connection:
@@ -673,9 +658,20 @@ def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {error}")
 
 
-# -- generation ------------------------------------------------------------------------------------------------------
+# -- the table `meta`, and the generation of the file in it -----------------------------------------------------------
 
 _RAISE = f"UPDATE meta SET value = value + 1 WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
+
+
+def meta_value(connection: Connection, key: str) -> Any:
+    """Return the value of a key in `meta`, if there is one."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def set_meta(connection: Connection, key: str, value: str) -> None:
+    """Set the value of a key in `meta`, inside the current transaction."""
+    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
 
 
 def raise_generation(connection: Connection) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ def is_full(path: Path) -> bool:
     """Check that the free space on the disk of a file is below FULL_BYTES."""
     free = free_bytes(path)
     return free is not None and free < FULL_BYTES
+
+
+def unused(path: Path, suffix: str = "") -> Path:
+    """Return a path, with a number if it is taken, and a suffix."""
+    numbers = chain([""], (f".{number}" for number in count(1)))
+    names = (path.with_name(f"{path.name}{number}{suffix}") for number in numbers)
+    return next(name for name in names if not name.exists())
 
 
 class Ballast:

@@ -22,7 +22,7 @@ from ...protocols import UNREADABLE
 from ...types.memory import Entry, Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
 from .database import ChecksumError, Connection, add_checksum, check_body
-from .rows import SELECT, as_far_as_legible, code
+from .rows import NUMBERED, SELECT, as_far_as_legible, code
 
 SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
 
@@ -63,8 +63,6 @@ BLOCK = 64  # records that are written and read together: six kilobytes, so that
 
 Records = NDArray[np.void]
 Record = tuple[int | bytes, ...]
-# Condition of a memory whose number its scope has given, in SQL; + keeps SQLite from using an index on the number.
-NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 # Unreadable memories are stored under a number below zero, with a key that no text has, until they are stored again.
 ASIDE = (
@@ -283,7 +281,6 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
-SPREAD = 4  # rows per memory up to which a lookup table by row is quick to make and small
 _ROW_LOST = (None, 0, 0)  # in place of the row of a scope that was lost
 _HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
 _ROWS = "SELECT number, row FROM memories WHERE scope = ?"
@@ -299,13 +296,6 @@ class Timed(NamedTuple):
     numbers: Integers
     begins: Floats
     ends: Floats
-
-
-class ByRow(NamedTuple):
-    """Lookup table of places by row, from a first row on, with NOWHERE at both ends."""
-
-    first: int
-    places: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,31 +435,17 @@ class ScopeDocValues:
 
     def places_of(self, rows: Integers) -> Integers:
         """Return the places of rows; NOWHERE for rows of other scopes."""
-        if self._by_row is not None:
-            return self._by_row.places.take(rows - self._by_row.first, mode="clip")
         known, places = self._ordered_rows
+        if not len(known):
+            return np.full(len(rows), NOWHERE)
         found = np.minimum(known.searchsorted(rows), len(known) - 1)
         return np.where(known[found] == rows, places[found], NOWHERE)
 
-    def _living_rows(self) -> tuple[Integers, Integers]:
-        """Return the rows of the memories, and their places."""
-        places = np.flatnonzero(self.alive)
-        return self.rows[places], places
-
-    @cached_property
-    def _by_row(self) -> ByRow | None:
-        """Return a lookup table by row, if this scope has a good part of the rows between its first and last."""
-        rows, places = self._living_rows()
-        first, last = (int(rows.min()), int(rows.max())) if len(rows) else (1, 1)
-        if first < 1 or last - first > SPREAD * len(rows):  # no row of SQLite's own is below 1
-            return None
-        table = np.full(last - first + 3, NOWHERE)  # with a sentinel before the first row and behind the last
-        table[(rows - first + 1)[::-1]] = places[::-1]  # of several records with one row, the first wins
-        return ByRow(first - 1, table)
-
     @cached_property
     def _ordered_rows(self) -> tuple[Integers, Integers]:
-        rows, places = self._living_rows()
+        """Return the rows of the memories in ascending order, and their places."""
+        places = np.flatnonzero(self.alive)
+        rows = self.rows[places]
         order = np.argsort(rows, kind="stable")
         return rows[order], places[order]
 

@@ -15,11 +15,11 @@ from ...analysis.tokenizer import marks_of_language
 from ...types.memory import USUAL_IMPORTANCE, Scope
 from ...types.query import Expression, Holds, Leaf, Says, valued, wanted
 from .database import Connection, rows_of
-from .doc_values import NUMBERED, Flags, Integers, ScopeDocValues
-from .rows import legible
+from .rows import NUMBERED, legible
 
 if TYPE_CHECKING:
     from ...types.query import Where
+    from .doc_values import Flags, Integers, ScopeDocValues
 
 # Damaged tags count as none; they must not fail a filter on other memories' tags.
 _TAGGED = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.tags), m.tags, '[]')) WHERE value = ?)"
@@ -121,8 +121,8 @@ def _life(where: Where) -> list[Clause]:
     return parts
 
 
-Holders = Callable[[str], Integers]
-Said = Callable[[Says], Flags]
+Holders = Callable[[str], "Integers"]
+Said = Callable[[Says], "Flags"]
 
 # The columns that a field of an expression is matched against; those in the second place hold lists.
 _COLUMNS = {

@@ -8,8 +8,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, StoreChanged, StoreError
+from ...protocols import Recall, Written
 from ...types.memory import Entry, Former, Memory, MemoryId, Scope
-from .database import ASIDE_PREFIX, SET_ASIDE, Connection, Row, portions
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, portions
 from .metadata import BY_ID, count_rows, written_with
 from .rows import COLUMNS, columns_of, to_memory
 
@@ -140,13 +141,12 @@ def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None])
     """Refuse a change on a version conflict: a memory it is based on has changed, recalls aside."""
     for identity, known in basis.items():
         row = connection.execute(BY_ID, (identity,)).fetchone()
-        if not (_is_still(row, known) if row is not None and known is not None else row is known):
+        if row is None or known is None:
+            is_same = row is known
+        else:  # raw columns are compared first, as they nearly always match
+            is_same = _told(row) == _told(columns_of(known)) or unrecalled(to_memory(row)) == unrecalled(known)
+        if not is_same:
             raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
-
-
-def _is_still(row: Row, known: Memory) -> bool:
-    """Check that a row still holds a memory; raw columns are compared first, as they nearly always match."""
-    return _told(row) == _told(columns_of(known)) or unrecalled(to_memory(row)) == unrecalled(known)
 
 
 def revise(connection: Connection, memories: Iterable[Memory]) -> Iterator[str]:
@@ -169,27 +169,20 @@ def with_recalls(
 ) -> list[Entry]:
     """Return the entries with the recalls counted under their ids, or the ids they were renamed from."""
     before = {new: old for old, new in renamed.items()}
-    counted = dict(_recalls(connection, {*entries, *renamed}))
-    return [
-        _recalled(entry, counted.get(identity) or counted.get(before.get(identity, "")))
-        for identity, entry in entries.items()
-    ]
-
-
-def _recalled(entry: Entry, counted: tuple[int, float] | None) -> Entry:
-    memory = entry.memory
-    if counted is None or memory.recalls >= counted[0]:
-        return entry
-    return replace(entry, memory=replace(memory, recalls=counted[0], recalled=counted[1]))
-
-
-def _recalls(connection: Connection, ids: Collection[MemoryId]) -> Iterator[tuple[MemoryId, tuple[int, float]]]:
-    for part, marks in portions(list(ids)):
+    counted: dict[MemoryId, tuple[int, float]] = {}
+    for part, marks in portions([*{*entries, *renamed}]):
         for identity, count, last in connection.execute(
             f"SELECT id, recalls, recalled FROM memories WHERE recalls > 0 AND id IN ({marks})", part
         ):
             if isinstance(count, int) and isinstance(last, float | int):  # a damaged count is taken as none
-                yield identity, (count, last)
+                counted[identity] = count, last
+    recalled: list[Entry] = []
+    for identity, entry in entries.items():
+        count, last = counted.get(identity) or counted.get(before.get(identity, "")) or (0, None)
+        if count > entry.memory.recalls:
+            entry = replace(entry, memory=replace(entry.memory, recalls=count, recalled=last))
+        recalled.append(entry)
+    return recalled
 
 
 def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str]:

@@ -20,8 +20,9 @@ from ..bm25 import DATES, FIELDS, WORDS, Field
 from .database import SAVE, ChecksumError, Connection, rows_of, run_script
 from .doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damage
 from .fts5 import Fts5Index
+from .metadata import IndexName, index_in
 from .postings import segments
-from .postings.format import LIVE, Text, live_segments, tokens_in
+from .postings.format import LIVE, TABLE_NAMES, TABLES, Text, live_segments, tokens_in
 from .postings.kernel import NUMPY, Kernel
 from .postings.reader import PageCache, PostingLists, shelved
 from .postings.scorer import (
@@ -93,7 +94,7 @@ class PostingsIndex:
 
     def create(self, connection: Connection) -> None:
         """Create its tables."""
-        run_script(connection, segments.TABLES)
+        run_script(connection, TABLES)
 
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
@@ -106,7 +107,7 @@ class PostingsIndex:
 
     def drop(self, connection: Connection) -> None:
         """Drop its tables."""
-        for table in segments.TABLE_NAMES:
+        for table in TABLE_NAMES:
             connection.execute(f"DROP TABLE {table}")
 
     def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
@@ -466,7 +467,6 @@ INDEXES: dict[str, Callable[[int, Kernel], KeywordIndex]] = {
     "fts5": lambda *_: Fts5Index(),  # SQLite has a cache of its own
 }
 DEFAULT = "postings"
-IndexName = tuple[str, str]  # its name, and the generation since which it is the live one
 ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
@@ -486,12 +486,6 @@ def prepare_index(database: Database, name: str) -> str:
     return name
 
 
-def index_in(connection: Connection) -> IndexName | None:
-    """Return the name of the live index of a file and the generation it is live since; None without one."""
-    said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
-    return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
-
-
 def answering(connection: Connection) -> IndexName:
     """Return the live index of an opened store; raise StoreDamaged without a known one."""
     named = index_in(connection)
@@ -504,15 +498,16 @@ def _index_unknown() -> StoreDamaged:
     return StoreDamaged("the store does not say which keyword index it has", SAVE)
 
 
-def index_to_come(connection: Connection) -> str | None:
-    """Return the name of the index that is being built, if there is one."""
-    return _meta(connection, "keyword-to-come")
+def index_to_come(connection: Connection) -> KeywordIndex | None:
+    """Return the index that is being built, if there is one."""
+    name = _meta(connection, "keyword-to-come")
+    return uncached_index(name) if name is not None else None
 
 
 def _begin(database: Database, name: str) -> None:
     """Create the new index, empty; drop an unfinished one of another name."""
     with database.writing() as connection:
-        current, to_come = _meta(connection, "keyword"), index_to_come(connection)
+        current, to_come = _meta(connection, "keyword"), _meta(connection, "keyword-to-come")
         if current is None:
             if any(uncached_index(known).exists(connection) for known in INDEXES):
                 raise _index_unknown()

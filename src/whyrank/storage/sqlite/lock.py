@@ -7,10 +7,10 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
-from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from ...formatting import on_one_line
+from .disk import unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +173,7 @@ def set_log_aside(path: Path) -> bool:
             file = os.open(shared, os.O_RDWR | os.O_CLOEXEC)
             fcntl.lockf(file, _AT_ONCE, 1, _SHARED_BY_ALL)
         if log.exists() and log.stat().st_size:
-            kept = log.rename(_free_name(path.with_name(path.name + "-wal.orphaned")))
+            kept = log.rename(unused(path.with_name(path.name + "-wal.orphaned")))
             import logging  # imported late: seldom needed
 
             told = "%s was deleted or replaced while it was open; what was only in its log is kept in %s"
@@ -186,8 +186,3 @@ def set_log_aside(path: Path) -> bool:
         if file >= 0:
             os.close(file)
     return True
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}{number}") for number in chain([""], (f".{i}" for i in count(1))))
-    return next(name for name in names if not name.exists())

@@ -13,7 +13,7 @@ from ...analysis.normalize import text_key
 from ...errors import StoreChanged, StoreDamaged
 from ...protocols import Failure, Waiting, Written
 from ...types.memory import UNKNOWN_READER, Former
-from .database import Connection, portions, raise_generation, rows_of
+from .database import Connection, meta_value, portions, raise_generation, rows_of, set_meta
 from .rows import AS_IT_SAYS, SELECT, text_embedded, to_memory
 
 if TYPE_CHECKING:
@@ -57,31 +57,23 @@ class Notes:
             known = {}
             self._read = (generation, known)
         if key not in known:
-            known[key] = _value(connection, key)
+            known[key] = meta_value(connection, key)
         return known[key]
 
-    def stored(self, connection: Connection, name: str) -> str | None:
-        """Return the note under a name from the file, bypassing the cache."""
-        return _value(connection, _PREFIX + name)
 
-    def all(self, connection: Connection, prefix: str) -> dict[str, str]:
-        """Return all notes whose names have a prefix."""
-        first = _PREFIX + prefix
-        rows = connection.execute(
-            "SELECT substr(key, ?), value FROM meta WHERE key BETWEEN ? AND ? ORDER BY key",
-            (len(_PREFIX) + 1, first, first + _LAST),
-        ).fetchall()
-        return dict(rows)
-
-
-def _value(connection: Connection, key: str) -> str | None:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return row[0] if row else None
+def notes_with(connection: Connection, prefix: str) -> dict[str, str]:
+    """Return all notes whose names have a prefix."""
+    first = _PREFIX + prefix
+    rows = connection.execute(
+        "SELECT substr(key, ?), value FROM meta WHERE key BETWEEN ? AND ? ORDER BY key",
+        (len(_PREFIX) + 1, first, first + _LAST),
+    ).fetchall()
+    return dict(rows)
 
 
 def check_note(connection: Connection, noted: tuple[str, str] | None) -> None:
     """Refuse a change on a version conflict: the note it is based on has changed."""
-    if noted is not None and _value(connection, note_key(noted[0])) != noted[1]:
+    if noted is not None and meta_value(connection, note_key(noted[0])) != noted[1]:
         raise StoreChanged(f"the note {noted[0]!r} has changed meanwhile", "read it again; nothing was stored")
 
 
@@ -117,11 +109,21 @@ def recount(connection: Connection) -> None:
 
 def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
     """Write notes by name, inside the current transaction."""
-    count_rows(connection, "meta", sum(_value(connection, _PREFIX + name) is None for name in notes))
+    count_rows(connection, "meta", sum(meta_value(connection, _PREFIX + name) is None for name in notes))
     for name, text in notes.items():
-        connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_PREFIX + name, text)
-        )
+        set_meta(connection, _PREFIX + name, text)
+
+
+# -- the keyword index in use ------------------------------------------------------------------------------------------
+
+IndexName = tuple[str, str]  # the name of an index, and the generation since which it is the live one
+INDEX_NAMES = ("postings", "fts5")
+
+
+def index_in(connection: Connection) -> IndexName | None:
+    """Return the name of the live index of a file and the generation it is live since; None without one."""
+    said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
+    return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
 
 
 # -- embedding spaces ------------------------------------------------------------------------------------------------
@@ -163,15 +165,11 @@ def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waitin
     One that is not the text of its hash is left out: its vector would be taken for that of the right one.
     """
     made: dict[int, Any] = {}
-    for part, marks in portions([one.place for one in some if not _is_kept(one.text)]):
+    for part, marks in portions([one.place for one in some if one.text == AS_IT_SAYS or not isinstance(one.text, str)]):
         rows = rows_of(connection, f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part)
         made |= {row[0]: text_embedded(AS_IT_SAYS, row[1:]) for row in rows}
     whole = [one._replace(text=made.get(one.place, one.text)) for one in some]
     return [one for one in whole if one.place not in made or content_hash(one.text) == one.hash]
-
-
-def _is_kept(text: object) -> bool:
-    return isinstance(text, str) and text != AS_IT_SAYS
 
 
 def embedding_failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
@@ -322,10 +320,7 @@ class ReaderRanges:
             return
         living = self._living(self._known)
         if self._changed or living != self._known:
-            self._connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-                (READERS, json.dumps(living)),
-            )
+            set_meta(self._connection, READERS, json.dumps(living))
 
     def _living(self, known: Stretches) -> Stretches:
         """Return the ranges that hold a row, and the last one, which receives the rows to come."""
@@ -340,8 +335,7 @@ class ReaderRanges:
 
 
 def _stretches(connection: Connection) -> Stretches:
-    stored = connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
-    return stretches_in(stored[0] if stored else None)
+    return stretches_in(meta_value(connection, READERS))
 
 
 def _with_ends(known: Stretches) -> Iterator[tuple[Stretch, int]]:

@@ -125,10 +125,6 @@ class NameIndex:
         words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
-    def has_orphans(self, connection: Connection) -> bool:
-        """Return whether some names or words belong to no memory, left behind by damage."""
-        return any(connection.execute(f"SELECT 1 {orphans} LIMIT 1").fetchone() for orphans in _ORPHANS)
-
     def scrub(self, connection: Connection) -> None:
         """Delete the names and words that belong to no memory."""
         for table, orphans in zip(("names", "name_words"), _ORPHANS, strict=True):
@@ -154,7 +150,10 @@ class NameIndex:
         found: set[int] = set()
         is_whole = True
         for scope in sorted(map(str, where.scopes)):
-            is_whole = self._is_whole(connection, scope) and is_whole
+            if scope not in self._whole and connection.execute(MISCOUNTED, (scope,)).fetchall():
+                is_whole = False
+            elif len(self._whole) < _SCOPES_KEPT:
+                self._whole.add(scope)
             found |= self._candidates(connection, scope, probe)
         rows = {row for row in found if isinstance(row, int)}
         damaged = len(found) - len(rows)
@@ -174,15 +173,6 @@ class NameIndex:
             told = f"{told} and cannot be read; `whyrank doctor --repair` makes names anew"
             notices = (Notice(UNREADABLE, told), *notices)
         return Proposed(scored, notices)
-
-    def _is_whole(self, connection: Connection, scope: str) -> bool:
-        """Check the number of names of a scope against its count; cached once it is right."""
-        if scope not in self._whole and not connection.execute(MISCOUNTED, (scope,)).fetchall():
-            if len(self._whole) >= _SCOPES_KEPT:
-                self._whole.clear()
-            self._whole.add(scope)
-            return True
-        return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""

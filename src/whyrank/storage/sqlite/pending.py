@@ -19,7 +19,7 @@ from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE, Arrival, Vector
 from ...types.memory import NEVER, Entry, Memory, Notice, Scope
-from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError
+from .database import ASIDE_PREFIX, SET_ASIDE, Connection, IntegrityError, meta_value
 from .metadata import MISREAD, as_json, by_id, dimensions_key, note_key
 from .rows import COLUMNS, columns_of, to_memory, typed
 
@@ -32,7 +32,6 @@ _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two 
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
 MARKS = (_MARK, ASIDE_PREFIX)  # prefixes of the keys of both
 IS_MARKED = f"EXISTS (SELECT 1 FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}')"
-IS_SET_ASIDE = f"EXISTS ({SET_ASIDE})"
 UNFIT = (*MISREAD, LookupError, ArithmeticError, IntegrityError)  # raised by indexing a damaged row
 _HASHES = "json_each(iif(json_valid(meta.value), meta.value, '[]'))"
 HASHES_GIVEN = (
@@ -80,8 +79,7 @@ def _read_mark(connection: Connection, value: object) -> _Mark:
         told = None
     if isinstance(told, list) and len(told) >= 2 and all(isinstance(one, str) for one in told):
         return _Mark(told[0], told[1], told[2:])
-    spoken = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-    return _Mark("", spoken[0] if spoken else "", ())
+    return _Mark("", meta_value(connection, "language") or "", ())
 
 
 def waiting_changes(connection: Connection) -> list[ChangedTexts]:
@@ -163,11 +161,6 @@ def _has_length(vector: Vector) -> bool:
     return 0.0 < float(vector.dot(vector)) < math.inf
 
 
-def _fits(vector: Vector, dimensions: str | None) -> bool:
-    """Check a pending vector: its space has dimensions, it has as many, and its length is positive."""
-    return dimensions is not None and vector.shape == (int(dimensions),) and _has_length(vector)
-
-
 def _read_fact(own: Sequence[Any], rest: str) -> Memory:
     try:
         said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
@@ -201,12 +194,12 @@ def waiting_facts(connection: Connection) -> list[Arrived]:
 
 def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
     """Decode a vector; None if it does not fit its space, so that it is embedded again."""
-    found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
+    dimensions = meta_value(connection, dimensions_key(space))
     try:
         vector = np.frombuffer(blob, _FLOATS)
     except MISREAD:
         return None
-    return vector if _fits(vector, found and found[0]) else None
+    return vector if dimensions is not None and vector.shape == (int(dimensions),) and _has_length(vector) else None
 
 
 def clear_facts(connection: Connection) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import StoreError
 from .copies import left_behind
-from .database import BUSY_MILLISECONDS, Connection
+from .database import BUSY_MILLISECONDS, Connection, meta_value, set_meta
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ class Area(NamedTuple):
 def leave_word(connection: Connection, scopes: Iterable[str]) -> None:
     """Mark scopes as to be scrubbed, inside the transaction that removes memories from them."""
     due = json.dumps(sorted({*scopes, *(due_scopes(connection) or ())}))
-    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_MARK, due))
+    set_meta(connection, _MARK, due)
 
 
 def is_due(connection: Connection) -> bool:
@@ -60,11 +60,11 @@ def is_due(connection: Connection) -> bool:
 
 def due_scopes(connection: Connection) -> list[str] | None:
     """Return the scopes still to be scrubbed; all of them if the mark is damaged, None without one."""
-    mark = connection.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
+    mark = meta_value(connection, _MARK)
     if mark is None:
         return None
     try:
-        said = json.loads(mark[0])
+        said = json.loads(mark)
     except (ValueError, TypeError):
         said = None
     if isinstance(said, list) and all(isinstance(scope, str) for scope in said):

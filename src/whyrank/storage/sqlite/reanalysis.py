@@ -20,7 +20,7 @@ from ...analysis.tokenizer import LANGUAGES
 from ...errors import StoreDamaged
 from ...formatting import counted
 from .check import Compared, Finding, Tick
-from .database import SET_ASIDE, ChecksumError, Connection, Database, Row, leniently, translated
+from .database import SET_ASIDE, ChecksumError, Connection, Database, Row, leniently, meta_value, translated
 from .doc_values import BLOCK, RECORD, decoded, record_of
 from .indexes import answering, uncached_index
 from .metadata import READERS, stretches_in
@@ -62,8 +62,8 @@ def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
     with (
         closing(Database(path, forgiving=True)) as database,
         translated(path),
-        database.reading(),
-        leniently(database.reader()) as connection,
+        database.reading() as snapshot,
+        leniently(snapshot.connection) as connection,
     ):
         look = _Look(connection, tick)
         look.memories()
@@ -111,7 +111,7 @@ class _Look:
     def memories(self) -> None:
         """Analyze every memory again; compare its words, its names and its record."""
         connection = self._connection
-        language = (connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone() or ("en",))[0]
+        language = meta_value(connection, "language") or "en"
         total = connection.execute("SELECT count(*) FROM memories").fetchone()[0]
         names = self._names()
         blocks: dict[tuple[str, int], dict[int, tuple[object, ...]]] = defaultdict(dict)
@@ -134,8 +134,7 @@ class _Look:
 
     def _rows(self) -> Iterator[Row]:
         """Yield the memories indexed by the current analyzer that do not wait to be indexed again."""
-        told = self._connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
-        last = stretches_in(told[0] if told else None)[-1]
+        last = stretches_in(meta_value(self._connection, READERS))[-1]
         if last.reader == READER_VERSION:
             yield from self._connection.execute(
                 f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.row >= ? "

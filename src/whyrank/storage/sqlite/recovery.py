@@ -10,7 +10,7 @@ from ...analysis.document import content_hash
 from ...errors import StoreDamaged
 from .database import Connection, Cursor, Row, SqlError, connect, run_script
 from .doc_values import recorded
-from .postings.segments import TABLES
+from .postings.format import TABLES
 from .rows import AS_IT_SAYS, COLUMNS, HASH_LETTERS, code, row_checksum, text_embedded, to_memory, without_damage
 from .schema import MIGRATIONS
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.document import entry_for
 from ...errors import StoreDamaged, StoreLocked
@@ -31,14 +31,13 @@ from .check import (
     misstated_sizes,
 )
 from .copies import back_up, free_name, sweep
-from .database import Connection, Database, is_generation, lenient, leniently, raise_generation
+from .database import Connection, Database, is_generation, lenient, leniently, raise_generation, set_meta
 from .doc_values import ASIDE, RecordWriter
-from .indexes import DEFAULT, INDEXES, index_in, prepare_index, uncached_index
-from .metadata import dimensions_key, recount
+from .indexes import DEFAULT, INDEXES, index_to_come, prepare_index, uncached_index
+from .metadata import dimensions_key, index_in, recount
 from .names import NameIndex
 from .pending import HASHES_GIVEN, MARKS, Arrived
 from .postings import segments
-from .reanalysis import compare
 from .recovery import (
     CheckedRow,
     ReadableRows,
@@ -56,7 +55,7 @@ from .vectors.table import is_vector, vector_bytes, write_all_signs
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...types.memory import Memory, MemoryId
 
@@ -69,15 +68,22 @@ _COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "a
 _NUMBERED = frozenset({"history", "vectors", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, and leaves no range for others
-_SET_NOTE = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
-def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple[list[Finding], str]:
+class DeepCheck(NamedTuple):
+    """The findings of a deep check, and the check, which is made again after a repair."""
+
+    findings: Sequence[Finding]
+    check: Callable[[Path, Tick], list[Finding]]
+
+
+def repair_store(path: Path, tick: Tick, deep: DeepCheck | None = None) -> tuple[list[Finding], str]:
     """Repair a store; return the findings, and the path of the old file if the store was rebuilt.
 
-    `known` are findings of a deep check: then the whole store is rebuilt, and checked deeply again.
+    With findings of a deep check, the whole store is rebuilt, and checked deeply again.
     """
-    found, kept = [*known] or check_store(path, tick), ""
+    found, check = (check_store(path, tick), check_store) if deep is None else ([*deep.findings], deep.check)
+    kept = ""
     with closing(Database(path, forgiving=True)) as database:
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
@@ -85,8 +91,8 @@ def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple
         if "schema" in wanted:
             restate(database)
         if wanted == {"schema"}:
-            return _repaired(found, check_store(path, tick)), ""
-        if known or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
+            return _repaired(found, check(path, tick)), ""
+        if deep is not None or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
             try:
                 kept = str(_rebuild(database, tick))
             except StoreDamaged as error:
@@ -95,7 +101,7 @@ def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple
                 return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
         else:
             _repair_in_place(database)
-    return _repaired(found, compare(path, tick)[0] if known else check_store(path, tick)), kept
+    return _repaired(found, check(path, tick)), kept
 
 
 def discard_damaged(path: Path) -> tuple[str, ...]:
@@ -144,7 +150,7 @@ def _repair_in_place(database: Database) -> None:
                 which = "CAST(scope AS BLOB) IS CAST(? AS BLOB) AND first IS ?"
                 connection.execute(f"DELETE FROM records WHERE {which}", (scope, first))
         ledger.close()
-        _repair_vectors(connection, Writer(connection, index, NameIndex()))
+        _repair_vectors(connection, Writer(connection, index, NameIndex(), index_to_come(connection)))
 
 
 def _repair_segments(connection: Connection) -> None:
@@ -157,8 +163,8 @@ def _repair_segments(connection: Connection) -> None:
 
 def _repair_vectors(connection: Connection, writing: Writer) -> None:
     """Drop damaged and orphaned vectors, which are embedded again if needed, and rebuild the signs."""
-    sizes = misstated_sizes(connection).items()
-    connection.executemany(_SET_NOTE, [(dimensions_key(space), str(dimensions)) for space, dimensions in sizes])
+    for space, dimensions in misstated_sizes(connection).items():
+        set_meta(connection, dimensions_key(space), str(dimensions))
     for space, hashes in broken_vectors(connection).items():
         writing.drop_vectors(space, hashes)
     if broken_signs(connection):
@@ -260,8 +266,9 @@ def _copy_tables(damaged: Connection, fresh: Connection, notes: dict[str, str]) 
     """Copy data that is not derived, and sound vectors; sequences continue where they were."""
     generation = notes.get("generation", "")
     notes = {**notes, "generation": str(int(generation) + 1 if is_generation(generation) else 1)}
-    copied = [(key, value) for key, value in notes.items() if key not in _MADE_ANEW and not key.startswith(MARKS)]
-    fresh.executemany(_SET_NOTE, copied)
+    for key, value in notes.items():
+        if key not in _MADE_ANEW and not key.startswith(MARKS):
+            set_meta(fresh, key, value)
     # Caches of other processes are keyed by these numbers: none may ever be reused.
     for name, last in select_readable(damaged, "SELECT name, seq FROM sqlite_sequence"):
         if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
@@ -281,18 +288,15 @@ def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:
     insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) ON CONFLICT DO NOTHING"
     for row in ReadableRows(damaged, table, read, numbered=is_numbered):
         told = {column.name: value for column, value in zip(columns, row, strict=True)}
-        is_sound = table != "vectors" or _is_sound_vector(fresh, told)
-        is_sound = is_sound and all(column.fits(told[column.name]) for column in columns)
+        is_sound = all(column.fits(told[column.name]) for column in columns)
+        if table == "vectors" and is_sound:
+            size = vector_bytes(fresh, str(told["space"]))
+            is_sound = is_vector(size, told["hash"], told["checksum"], told["vector"])
         if is_sound and not (isinstance(row[0], int) and abs(row[0]) >= _HIGHEST):
             fresh.execute(insert, row)
         elif table == "arrivals":
             scope, text = (str(_shown(told[name] or "")) for name in ("scope", "text"))
             fresh.execute(ASIDE, (legible_id(told["id"], f"arrival {told['entry']}"), scope, text, ""))
-
-
-def _is_sound_vector(fresh: Connection, told: dict[str, object]) -> bool:
-    size = vector_bytes(fresh, str(told["space"]))
-    return is_vector(size, told["hash"], told["checksum"], told["vector"])
 
 
 def _set_aside(connection: Connection, aside: Sequence[CheckedRow]) -> None:
@@ -311,7 +315,7 @@ def _raise_counters(connection: Connection, damaged: Connection) -> None:
     generation = raise_generation(connection)
     connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
     connection.execute("UPDATE records SET changed = ?", (generation,))
-    connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))
+    set_meta(connection, "keyword-since", str(generation))
 
 
 def _shown(value: object) -> object:

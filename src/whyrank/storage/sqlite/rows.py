@@ -60,6 +60,8 @@ _KINDS_KEPT = 1_000
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
+# Condition of a memory whose number its scope has given, in SQL; + keeps SQLite from using an index on the number.
+NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 # The order of ties, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
 # The same for comparisons: a value of a wrong type is blank, as in the memory made from the row.
@@ -196,11 +198,7 @@ def to_memory(row: Row) -> Memory:
 
 def as_far_as_legible(row: Row) -> Memory:
     """Return the memory in a row of SELECT with unreadable values blank, for scans of many rows."""
-    whole = typed(row)
-    try:
-        return _memory(whole)
-    except _SENSELESS:
-        return _memory(_legible(whole))
+    return _memory(without_damage(row))
 
 
 def without_damage(row: Row) -> Row:

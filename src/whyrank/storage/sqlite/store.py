@@ -30,6 +30,7 @@ from .database import (
     Database,
     Row,
     leniently,
+    meta_value,
     portions,
     raise_generation,
     rows_of,
@@ -40,8 +41,8 @@ from .disk import BALLAST_MEGABYTES, Ballast, free_bytes
 from .doc_values import DocValues, lost_notice
 from .filters import Clause, Masks, clause_for
 from .history import take_keys
-from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .metadata import RESTORED, Notes
+from .indexes import DEFAULT, INDEXES, answering, index_to_come, prepare_index
+from .metadata import RESTORED, IndexName, Notes
 from .names import NameIndex
 from .postings.kernel import KERNEL, NUMPY, Kernel
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, Places, RowCache, as_far_as_legible
@@ -194,7 +195,7 @@ class SqliteStore:
 
     def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
-        return Writer(connection, self._index(connection), self._names).mend(broken)
+        return Writer(connection, self._index(connection), self._names, index_to_come(connection)).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, durable on return; return False, without storing it, if it is known."""
@@ -286,7 +287,7 @@ class SqliteStore:
         with self.reading():
             return retrieve(self, request)
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads inside the block."""
         return self._database.reading()
 
@@ -334,12 +335,12 @@ class SqliteStore:
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the former versions of those of these memories that have some and are visible."""
-        with self.reading():
-            return metadata.history_of(self._database.reader(), list(self.held(ids, scopes)))
+        with self._database.reading() as snapshot:
+            return metadata.history_of(snapshot.connection, list(self.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
-        with self.reading():
+        with self._database.reading():
             clause = self._clause(where)
             ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
             chosen = spread((row[0] for row in ids), count)
@@ -377,12 +378,12 @@ class SqliteStore:
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
-        with self.reading():
-            return list(islice(metadata.read_before(self._database.reader(), reader), limit))
+        with self._database.reading() as snapshot:
+            return list(islice(metadata.read_before(snapshot.connection, reader), limit))
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that pass every filter."""
-        with self.reading():
+        with self._database.reading():
             clause = self._clause(where)
             rows = self._read(
                 f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}",
@@ -407,7 +408,8 @@ class SqliteStore:
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Return notices on memories that a run could not read."""
-        lost = pending.left_out(view.connection, where.scopes) if self._database.snapshot.has_lost else ()
+        with self._database.reading() as snapshot:
+            lost = pending.left_out(view.connection, where.scopes) if snapshot.has_lost else ()
         gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
         return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
 
@@ -481,8 +483,7 @@ class SqliteStore:
     @contextmanager
     def view(self) -> Iterator[View]:
         """Hold a snapshot of the file, with the caches that belong to it."""
-        with self._database.reading():
-            connection, generation, _ = self._database.snapshot
+        with self._database.reading() as (connection, generation, _):
             view: View | None = getattr(self._local, "view", None)
             if view is None or view[:2] != (connection, generation):
                 index = self._index(connection)
@@ -491,8 +492,8 @@ class SqliteStore:
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
-        with self.reading():
-            damaged = damaged_vectors(self._database.reader(), space)
+        with self._database.reading() as snapshot:
+            damaged = damaged_vectors(snapshot.connection, space)
         if damaged:
             with self._database.writing() as connection:
                 self._writing(connection).drop_vectors(space, damaged)
@@ -518,8 +519,7 @@ class SqliteStore:
             return True
         for space, firsts in stale_signs(connection, scope).items():
             write_signs(connection, space, {scope: firsts})
-        if self._names.has_orphans(connection):
-            self._names.scrub(connection)
+        self._names.scrub(connection)
         return False
 
     def close(self) -> None:
@@ -532,7 +532,7 @@ class SqliteStore:
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
     ) -> list[Memory]:
         """Return memories by content key, or by date, importance or recalls, in descending order."""
-        with self.reading():
+        with self._database.reading():
             clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
             if after is not None:
                 behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
@@ -546,12 +546,12 @@ class SqliteStore:
         """Yield memories in the order of their content keys, without loading them all."""
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self.reading(), leniently(self._database.reader()) as connection:
+        with self._database.reading() as snapshot, leniently(snapshot.connection) as connection:
             yield from map(as_far_as_legible, connection.execute(query, clause.parameters))
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count the content of the store, or of some scopes."""
-        with self.reading():
+        with self._database.reading() as snapshot:
             count = self._count
             part, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (metadata.as_json(scopes),))
             held = Counter[str]()
@@ -561,7 +561,7 @@ class SqliteStore:
             return StoreStatus(
                 location=str(self._database.path),
                 schema=count("PRAGMA user_version"),
-                keyword_index=self._index(self._database.reader()).name,
+                keyword_index=self._index(snapshot.connection).name,
                 memories=sum(held.values()),
                 files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
                 scopes=dict(sorted(held.items())),
@@ -580,13 +580,13 @@ class SqliteStore:
 
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope with the same text, ignoring case and white space."""
-        with self.reading():
-            return metadata.with_text(self._database.reader(), text, scope)
+        with self._database.reading() as snapshot:
+            return metadata.with_text(snapshot.connection, text, scope)
 
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return the result of a write with a key, if there was one in the scope."""
-        with self.reading():
-            return metadata.written_with(self._database.reader(), scope, key)
+        with self._database.reading() as snapshot:
+            return metadata.written_with(snapshot.connection, scope, key)
 
     def keys(self, scope: Scope) -> dict[str, Written]:
         """Return the results of all writes with keys in the scope, by key, without damaged ones."""
@@ -620,18 +620,17 @@ class SqliteStore:
 
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
         """Return up to `limit` texts without a vector after a row, except those with a retry later than `due`."""
-        with self.reading():
-            return metadata.texts_without_vector(self._database.reader(), space, limit, after, due)
+        with self._database.reading() as snapshot:
+            return metadata.texts_without_vector(snapshot.connection, space, limit, after, due)
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return the embedding failures of a space, visible to some scopes; the provider's own comes first."""
-        with self.reading():
-            return metadata.embedding_failures(self._database.reader(), space, scopes)
+        with self._database.reading() as snapshot:
+            return metadata.embedding_failures(snapshot.connection, space, scopes)
 
     def dimensions(self, space: str) -> int | None:
         """Return the number of dimensions of the space, if it ever held a vector."""
-        with self.reading():
-            connection, generation, _ = self._database.snapshot
+        with self._database.reading() as (connection, generation, _):
             value = self._notes.value(connection, generation, metadata.dimensions_key(space))
         return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
 
@@ -660,14 +659,13 @@ class SqliteStore:
 
     def note(self, name: str) -> str | None:
         """Return the note under a name, if there is one."""
-        with self.reading():
-            connection, generation, _ = self._database.snapshot
+        with self._database.reading() as (connection, generation, _):
             return self._notes.value(connection, generation, metadata.note_key(name))
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all notes whose names have a prefix, by name."""
-        with self.reading():
-            return self._notes.all(self._database.reader(), prefix)
+        with self._database.reading() as snapshot:
+            return metadata.notes_with(snapshot.connection, prefix)
 
     def put_note(self, name: str, text: str) -> None:
         """Replace the note under a name; return only when it is durable."""
@@ -678,7 +676,7 @@ class SqliteStore:
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
         with self._database.writing() as connection:
-            stands = self._notes.stored(connection, name) == before
+            stands: bool = meta_value(connection, metadata.note_key(name)) == before
             if stands:
                 raise_generation(connection)
                 metadata.write_notes(connection, {name: after})
@@ -693,8 +691,8 @@ class SqliteStore:
             return view.clause(where)
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self.reading():
-            return rows_of(self._database.reader(), query, tuple(parameters))
+        with self._database.reading() as snapshot:
+            return rows_of(snapshot.connection, query, tuple(parameters))
 
     def _count(self, query: str, *parameters: object) -> int:
         value = self._read(query, parameters)[0][0]

@@ -14,7 +14,7 @@ from ...analysis.normalize import text_key
 from ...errors import StoreError
 from ...protocols import Changes, Vector
 from . import pending
-from .database import Connection, add_checksum, portions, raise_generation, undoable
+from .database import Connection, add_checksum, portions, raise_generation, set_meta, undoable
 from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
 from .history import (
     all_in,
@@ -34,7 +34,6 @@ from .history import (
     with_recalls,
     write_history,
 )
-from .indexes import index_to_come, uncached_index
 from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
@@ -50,20 +49,6 @@ if TYPE_CHECKING:
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
-
-
-def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bool:
-    """Return whether most numbers of a scope are unused, and it is small enough to renumber."""
-    living: int = connection.execute("SELECT count(*) FROM memories WHERE scope = ?", (scope,)).fetchone()[0]
-    return living <= MAX_MEMORIES and 2 * living < numbers
-
-
-def is_mostly_gone(connection: Connection, scope: str, lost: int) -> bool:
-    """Return whether a scope lost at least as many memories as it has left: renumbering costs no more."""
-    left = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)", (scope, lost + 1)
-    ).fetchone()[0]
-    return bool(left <= lost)
 
 
 def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> int:
@@ -98,12 +83,14 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
 class Writer:
     """Writer of one transaction, which applies its changes to every table."""
 
-    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex) -> None:
+    def __init__(
+        self, connection: Connection, keyword: KeywordIndex, names: NameIndex, to_come: KeywordIndex | None = None
+    ) -> None:
         self._connection = connection
         self.keyword = keyword
         self._names = names
         self._generation = generation = raise_generation(connection)
-        self._to_come = index_to_come(connection)
+        self._to_come = to_come  # the index that is being built: memories are removed from it too
         self._ledger = RecordWriter(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
         self._placed: list[NumberedMemory] = []
@@ -175,17 +162,17 @@ class Writer:
 
     def _speak(self, languages: Collection[str]) -> None:
         """Store the language for texts without a detected one."""
-        self._connection.executemany(
-            "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            ((language,) for language in languages if language),
-        )
+        for language in filter(None, languages):
+            set_meta(self._connection, "language", language)
 
     def _purge(self) -> None:
         """Mark the scopes that lost memories as to be scrubbed; renumber those that lost most."""
         if self._to_come is not None:
             raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
-        for scope in sorted(self._lost):
-            if is_mostly_gone(self._connection, scope, self._lost[scope]):
+        for scope, lost in sorted(self._lost.items()):
+            left = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)"
+            # Renumbering costs no more where a scope has lost at least as many memories as it has left.
+            if self._connection.execute(left, (scope, lost + 1)).fetchone()[0] <= lost:
                 self._renumber(scope)
             else:
                 self.keyword.abandon_merge(self._connection, scope)
@@ -204,9 +191,11 @@ class Writer:
         if self._to_come is not None:
             return
         for scope, numbers in self._put.items():
-            is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
-            if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
-                self._renumber(scope)
+            if numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY:
+                count = "SELECT count(*) FROM memories WHERE scope = ?"
+                living: int = self._connection.execute(count, (scope,)).fetchone()[0]
+                if living <= MAX_MEMORIES and 2 * living < numbers[-1] + 1:
+                    self._renumber(scope)
 
     def mend(self, broken: Mapping[str, Sequence[int]]) -> Writer:
         """Rebuild damaged blocks of records."""
@@ -248,7 +237,7 @@ class Writer:
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Delete memories from every table; return the hashes of their embedded texts."""
-        indexes = [self.keyword, *([uncached_index(self._to_come)] if self._to_come is not None else [])]
+        indexes = [self.keyword, *([self._to_come] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             self._ledger.remove(scope, number)

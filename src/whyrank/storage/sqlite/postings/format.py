@@ -36,6 +36,44 @@ if TYPE_CHECKING:
 MAX_FREQUENCY = 255  # the maximum of a byte; more of the same word changes no score by a thousandth
 INDEXED = (WORDS, GRAMS, DATES)  # pairs are read off the words' followers
 
+TABLES = """
+CREATE TABLE posting_tokens (
+    scope TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    letters INTEGER NOT NULL,
+    dates TEXT NOT NULL,
+    tokens BLOB NOT NULL,
+    PRIMARY KEY (scope, number)
+);
+CREATE TABLE posting_scopes (
+    scope TEXT PRIMARY KEY,
+    flushed INTEGER NOT NULL,
+    due INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE posting_segments (
+    segment INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    memories INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    field INTEGER NOT NULL DEFAULT 0,
+    next_key INTEGER NOT NULL DEFAULT 0,
+    directory BLOB
+);
+CREATE INDEX posting_scopes_due ON posting_scopes (due) WHERE due = 1;
+CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
+CREATE TABLE posting_pages (
+    number INTEGER PRIMARY KEY,
+    segment INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    first_key INTEGER NOT NULL,
+    page BLOB NOT NULL
+);
+CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
+"""
+TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
+
 
 class Text(NamedTuple):
     """A text to be inverted: its number, its tokens, a flag for its letter runs, and its marks."""

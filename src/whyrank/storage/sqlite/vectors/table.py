@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import SpaceMismatch
-from ..database import ChecksumError, add_checksum, check_body
+from ..database import ChecksumError, add_checksum, check_body, meta_value, set_meta
 from ..doc_values import BLOCK, NOWHERE, Flags, Integers, ScopeDocValues, grow
 from ..metadata import dimensions_key
 
@@ -161,21 +161,13 @@ def renewed(
     held = read(connection, space, shelf, known, ranges)
     lacking = np.flatnonzero(shelf.alive & ~held.has).tolist()
     held = replace(held, epoch=shelf.epoch, lacking=sorted({*lacking} - {*held.damaged.tolist()}))
-    if kernel is None:
+    if kernel is None or held.vectors is None:
         return held
-    codes = _codes(kernel, shelf, held, known, ranges)
-    # Codes that can decide nothing are not kept.
-    return replace(held, codes=codes if codes is not None and codes.reach < np.inf else None)
-
-
-def _codes(
-    kernel: Kernel, shelf: ScopeDocValues, held: CachedVectors, known: CachedVectors | None, ranges: Sequence[Range]
-) -> Codes | None:
-    if held.vectors is None:
-        return None
     if known is None or len(shelf.turns):  # turns are blended again, and it is unknown which of them have changed
-        return codes_of(kernel, held.vectors, None, (), is_new=True)
-    return codes_of(kernel, held.vectors, known.codes, ranges, _are_new(known, ranges))
+        codes = codes_of(kernel, held.vectors, None, (), is_new=True)
+    else:
+        codes = codes_of(kernel, held.vectors, known.codes, ranges, _are_new(known, ranges))
+    return replace(held, codes=codes if codes.reach < np.inf else None)  # else they can decide nothing
 
 
 def _are_new(known: CachedVectors, ranges: Sequence[Range]) -> bool:
@@ -207,7 +199,8 @@ def _with_vectors(
             kept = known.vectors if _are_new(known, ranges) else known.vectors.copy()
             vectors = grow(kept, (len(shelf), kept.shape[1]), np.float32)
     named = _named_entries(connection, space, shelf) if known is None else None
-    for begin, end in _pieces(ranges if named is None else _blocks_and_rest(shelf), READ_AT_ONCE):
+    full = len(shelf) - len(shelf) % BLOCK  # the rest has no block of signs, which names entries
+    for begin, end in _pieces(ranges if named is None else [(0, full), (full, len(shelf))], READ_AT_ONCE):
         found = None if named is None else _by_entries(connection, space, shelf.alive[begin:end], named[begin:end])
         found = found or read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries
@@ -240,18 +233,13 @@ def _with_signs(
         damaged += found.damaged.tolist()
         here = found.signs
         if len(here):
-            signs = _roomy_signs(signs, len(here), len(shelf)) if is_shared else signs
-            is_shared = False
-            assert signs is not None
+            if is_shared or signs is None:
+                kept, signs = signs, np.zeros((len(here), len(shelf)), np.uint64)
+                is_shared = False
+                if kept is not None and len(kept) == len(here):
+                    signs[:, : kept.shape[1]] = kept
             signs[:, begin:end] = here[:, : end - begin]
     return CachedVectors(shelf.changed, entries, None, signs, np.array(damaged, np.int64))
-
-
-def _roomy_signs(signs: Signs | None, words: int, size: int) -> Signs:
-    grow = np.zeros((words, size), np.uint64)
-    if signs is not None and len(signs) == words:
-        grow[:, : signs.shape[1]] = signs
-    return grow
 
 
 def _still_damaged(known: CachedVectors | None, ranges: Sequence[Range]) -> list[int]:
@@ -307,11 +295,6 @@ def signs_in(space: object, scope: object, first: object, entries: object, signs
     return CachedVectors(0, named, None, bits, np.zeros(0, np.int64))
 
 
-def _blocks_and_rest(shelf: ScopeDocValues) -> list[Range]:
-    full = len(shelf) - len(shelf) % BLOCK
-    return [(begin, end) for begin, end in ((0, full), (full, len(shelf))) if begin < end]
-
-
 def _named_entries(connection: Connection, space: str, shelf: ScopeDocValues) -> Integers:
     """Return the entries of a scope's vectors from the blocks of signs; 0 where they are unknown."""
     named = np.zeros(len(shelf), np.int64)
@@ -360,7 +343,10 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
         "AND typeof(m.number) = 'integer'",
         (space, scope, begin, end),
     ).fetchall()
-    size = vector_bytes(connection, space) or _usual_size([blob for *_, blob in rows])
+    size = vector_bytes(connection, space)
+    if not size:  # the most frequent one
+        lengths = Counter(len(blob) for *_, blob in rows if isinstance(blob, bytes))
+        size = max(lengths, key=lengths.__getitem__, default=None)
     are_sound = [is_vector(size, *vector) for _, _, *vector in rows]
     sound = [(row[0] - begin, row[1], row[4]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
     damaged = np.array([row[0] for row, is_sound in zip(rows, are_sound, strict=True) if not is_sound], np.int64)
@@ -377,15 +363,8 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
 
 def vector_bytes(connection: Connection, space: str) -> int | None:
     """Return the size in bytes of a vector of a space, if the file records it."""
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
-    is_said = known is not None and isinstance(known[0], str) and known[0].isascii() and known[0].isdigit()
-    return _FLOAT_BYTES * int(known[0]) if is_said else None
-
-
-def _usual_size(blobs: Sequence[object]) -> int | None:
-    """Return the most frequent vector size."""
-    lengths = Counter(len(blob) for blob in blobs if isinstance(blob, bytes))
-    return lengths.most_common(1)[0][0] if lengths else None
+    known = meta_value(connection, dimensions_key(space))
+    return _FLOAT_BYTES * int(known) if isinstance(known, str) and known.isascii() and known.isdigit() else None
 
 
 def damaged_vectors(connection: Connection, space: str) -> list[str]:
@@ -461,31 +440,23 @@ def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: in
 
 
 def _blob(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> bytes:
-    length = _length(vector) if vector.shape == (dimensions,) else math.nan
+    """Return a vector at unit length, as it is stored."""
+    length = float(np.linalg.norm(vector.astype(np.float64))) if vector.shape == (dimensions,) else math.nan
     if not 0.0 < length < math.inf:
         raise _misfit(connection, text_hash, vector, dimensions)
-    return _unit(vector, length).astype("<f4").tobytes()
-
-
-def _length(vector: Vector) -> float:
-    wide = vector.astype(np.float64)
-    return math.sqrt(wide.dot(wide))
-
-
-def _unit(vector: Vector, length: float) -> Vector:
-    return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
+    return (vector if abs(length - 1.0) <= UNIT_TOLERANCE else vector / length).astype("<f4").tobytes()
 
 
 def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool) -> int:
     """Return the number of dimensions of a space: that of its first vector."""
     key = dimensions_key(space)
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    known = meta_value(connection, key)
     if known is None and not opens:
         raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
     if known is None:
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
+        set_meta(connection, key, str(vector.size))
         return vector.size
-    return int(known[0])
+    return int(known)
 
 
 def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:
