@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from contextlib import ExitStack, closing
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -40,8 +41,14 @@ IN_MEMORY = Path("/dev/shm")
 TRIES = 4  # questions of each kind at the end
 
 ADDED = ("add", "add", "add", "remember", "remember", "supersede", "documents")  # in a scope's own part alone
-BY_ID = ("revise", "revise", "forget", "recalled")  # what a scope sees may be everybody's
+BY_ID = ("revise", "revise", "forget", "mark_used")  # what a scope sees may be everybody's
 RARE = ("prune", "forget_scope")
+METHODS = {  # of an engine, where they are not called as the deed is
+    "remember": "facts.remember", "supersede": "facts.remember", "revise": "facts.revise", "near": "facts.near",
+    "documents": "add_documents", "forget_scope": "memories.forget_scope", "replaced": "memories.replaced",
+    "find_fact": "memories.find_fact", "suggest_id": "memories.suggest_id",
+    "backlog": "models.backlog", "waiting_notices": "models.waiting_notices",
+}  # fmt: skip
 
 
 class Deed(NamedTuple):
@@ -61,8 +68,7 @@ def told(engine: Engine, deed: Deed) -> object:
         if deed.verb == "status":
             status = engine.status(**deed.options)
             return status.memories, status.files, status.scopes, status.spaces, status.without_vector, status.bytes
-        verb = {"supersede": "remember", "documents": "add_documents"}.get(deed.verb, deed.verb)
-        return str(getattr(engine, verb)(*deed.arguments, **deed.options))
+        return str(attrgetter(METHODS.get(deed.verb, deed.verb))(engine)(*deed.arguments, **deed.options))
     except WhyrankError as error:
         return f"{type(error).__name__}: {error}"
 
@@ -193,6 +199,6 @@ def questions(chance: random.Random, asked: tuple[str, ...], ids: list[str], tex
         yield Deed("", "get", (identity,), scope)
         yield Deed("", "history", (identity,), scope)
         yield Deed("", "replaced", (identity,), scope)
-        yield Deed("", "meant", (identity[:-1] + "x",), scope)
-        yield Deed("", "saying", (chance.choice(texts),), scope)
+        yield Deed("", "suggest_id", (identity[:-1] + "x",), scope)
+        yield Deed("", "find_fact", (chance.choice(texts),), scope)
         yield Deed("", "near", (chance.choice(texts),), {"scope": asked[0], "cosine": 0.5})
