@@ -531,7 +531,7 @@ MUTANTS = (
     ),
     Mutant(
         "vectors of a foreign scope handed out",
-        "storage/sqlite/store.py",
+        "storage/sqlite/index_reader.py",
         "return self._vectors.vectors(view, space, rows, scopes)",
         "return self._vectors.vectors(view, space, rows, scopes | {Scope('user', '2')})",
         CONTRACT,

@@ -318,9 +318,6 @@ class Terms(Protocol):
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
         """Count the visible memories by the version of the analyzer that tokenized them."""
 
-    def read_before(self, reader: int, limit: int) -> list[Memory]:
-        """Return up to `limit` memories of any scope that an earlier analyzer tokenized."""
-
 
 class Index(Protocol):
     """Runs over the visible memories, each filtered by `where` before it is cut, and scores of given ones."""
@@ -369,6 +366,22 @@ class DocValues(Protocol):
         """Return the position of the last turn of each of these sessions."""
 
 
+class Reader(Terms, Index, DocValues, Protocol):
+    """All that a search asks of one snapshot of a store."""
+
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return these memories as far as they are visible and can be read, and which of them are damaged."""
+
+    def dimensions(self, space: str) -> int | None:
+        """Return the dimension of the space's vectors, if it ever held one."""
+
+    def note(self, name: str) -> str | None:
+        """Return the text of a note, if there is one."""
+
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
+        """Abort this thread's reads in the block with StoreTimeout once `time.monotonic()` passes a moment."""
+
+
 class Memories(Protocol):
     """Stored memories, read by id, by filter and by text."""
 
@@ -398,12 +411,15 @@ class Memories(Protocol):
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the earlier states of those of these memories that changed and are visible, oldest first."""
 
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories of any scope that an earlier analyzer tokenized."""
+
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
 
 
 class Retriever(Protocol):
-    """The three reads of a search; a reranker, which reads texts before they are shown, adds one `fetch`."""
+    """The reads of a search, with `fetch`; a reranker, which reads texts before they are shown, adds a second."""
 
     def resolve(
         self,
@@ -419,18 +435,12 @@ class Retriever(Protocol):
     def retrieve(self, request: Request) -> Retrieval:
         """Take every run of the plan, then score all their candidates by every signal."""
 
-    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
-        """Return the same as `get`, as far as the memories can be read, and which of them are damaged."""
-
 
 class Spaces(Protocol):
     """Vectors by embedding space, and what still needs one."""
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
-
-    def dimensions(self, space: str) -> int | None:
-        """Return the dimension of the space's vectors, if it ever held one."""
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
@@ -451,9 +461,6 @@ class Spaces(Protocol):
 class Metadata(Protocol):
     """Notes under names, and the manifest of ingested files."""
 
-    def note(self, name: str) -> str | None:
-        """Return the text of a note, if there is one."""
-
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all texts that are kept under names that begin so, by name."""
 
@@ -470,7 +477,7 @@ class Metadata(Protocol):
         """Return the chunks of one file: id and hash of the embedded text."""
 
 
-class Store(Terms, Index, DocValues, Memories, Retriever, Spaces, Metadata, Protocol):
+class Store(Reader, Memories, Retriever, Spaces, Metadata, Protocol):
     """Storage of memories, read in snapshots and changed in transactions."""
 
     def reading(self) -> AbstractContextManager[object]:
@@ -479,9 +486,6 @@ class Store(Terms, Index, DocValues, Memories, Retriever, Spaces, Metadata, Prot
     @property
     def is_current(self) -> bool:
         """Return whether the opened file is still the one under its name; if not, every call is refused."""
-
-    def aborting(self, moment: float) -> AbstractContextManager[None]:
-        """Abort this thread's reads in the block with StoreTimeout once `time.monotonic()` passes a moment."""
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact; return only when it is durable, and every later read finds it.

@@ -62,7 +62,7 @@ from ..types.trail import NameMatch, Unheld
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..protocols import Store
+    from ..protocols import Reader
     from ..types.query import Plan, Statistics, TermBooster
     from ..types.results import Signal
     from ..types.trail import NameProbe, TermBoost
@@ -71,7 +71,7 @@ _MAX_TYPO_LETTERS = 64  # no name is longer, and a long key is slow to compare
 
 
 def resolve(
-    store: Store,
+    store: Reader,
     question: Question,
     plan: Plan,
     language: str,
@@ -113,7 +113,7 @@ def resolve(
     )
 
 
-def _with_typos(analysis: Analysis, store: Store, scopes: frozenset[Scope], language: str) -> NameProbe:
+def _with_typos(analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str) -> NameProbe:
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     probe, terms = analysis.probe, analysis.terms
     if not 0 < len(probe.key) <= _MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
@@ -126,7 +126,7 @@ def _with_typos(analysis: Analysis, store: Store, scopes: frozenset[Scope], lang
 
 
 def _known_terms(
-    analysis: Analysis, store: Store, where: Where, language: str
+    analysis: Analysis, store: Reader, where: Where, language: str
 ) -> tuple[tuple[str, ...], Statistics, tuple[Notice, ...]]:
     """Resolve terms to those of the index: stems of other languages, other spellings, corrections.
 
@@ -166,7 +166,7 @@ def _as_others_stem(
     text: str,
     terms: Sequence[str],
     frequency: Mapping[str, int],
-    store: Store,
+    store: Reader,
     scopes: frozenset[Scope],
     language: str,
 ) -> tuple[dict[str, Sequence[str]], Mapping[str, int]]:
@@ -189,7 +189,7 @@ def _as_others_stem(
 _MOST_WHOLES = 16  # that begin with the same words, the most frequent
 
 
-def with_further_joints(term: str, store: Store, scopes: frozenset[Scope]) -> str:
+def with_further_joints(term: str, store: Reader, scopes: frozenset[Scope]) -> str:
     """Return the term of a phrase, extended to texts where its last words begin a joined word."""
     known = meant(term)
     phrase = next((reading for reading in known if " " in reading), None)
@@ -199,7 +199,7 @@ def with_further_joints(term: str, store: Store, scopes: frozenset[Scope]) -> st
     return several(label_of(term), [*known, *further][:MAX_READINGS]) if further else term
 
 
-def _further(words: list[str], store: Store, scopes: frozenset[Scope]) -> Iterator[str]:
+def _further(words: list[str], store: Reader, scopes: frozenset[Scope]) -> Iterator[str]:
     for start in range(max(1, len(words) - MOST_JOINED + 1), len(words)):
         joined = "".join(words[start:])
         found = {whole: count for whole, count in store.beginning(joined, scopes).items() if whole != joined}
@@ -216,7 +216,7 @@ Others = Mapping[str, Sequence[str]]
 def in_other_spellings(
     terms: Sequence[str],
     frequency: Mapping[str, int],
-    store: Store,
+    store: Reader,
     scopes: frozenset[Scope],
     stems: Others,
 ) -> dict[str, str]:
@@ -237,7 +237,7 @@ def in_other_spellings(
     }
 
 
-def _spellings_of(terms: Sequence[str], store: Store, scopes: frozenset[Scope], stems: Others) -> Others:
+def _spellings_of(terms: Sequence[str], store: Reader, scopes: frozenset[Scope], stems: Others) -> Others:
     """Return the other spellings of the tokens of terms, those that most memories have first."""
     tokens, together = terms, "".join(terms)
     if " " in together or is_several(together):
@@ -283,7 +283,7 @@ NOTHING_TO_RANK_BY = Notice(
 MAX_WORDS = 1_024  # that a prefix expands to, the most frequent; more of them do not discriminate
 
 
-def settled(question: Question, store: Store, language: str) -> Question:
+def settled(question: Question, store: Reader, language: str) -> Question:
     """Resolve terms against the store; the expression becomes a filter, its positive terms are searched."""
     scopes = question.query.where.scopes
     if question.expression is None:
@@ -306,7 +306,7 @@ def settled(question: Question, store: Store, language: str) -> Question:
 class _Settling:
     """Resolution of one expression to terms that the store holds."""
 
-    def __init__(self, store: Store, scopes: frozenset[Scope], language: str, spoken: str) -> None:
+    def __init__(self, store: Reader, scopes: frozenset[Scope], language: str, spoken: str) -> None:
         self._store = store
         self._scopes = scopes
         self._language = language
@@ -388,7 +388,7 @@ def _behind(names: Run, further: Iterable[MemoryId]) -> Run:
     return Run(names.name, (*names.candidates, *new), names.notices) if new else names
 
 
-def with_accented_names(runs: tuple[Run, ...], analysis: Analysis, store: Store, where: Where) -> tuple[Run, ...]:
+def with_accented_names(runs: tuple[Run, ...], analysis: Analysis, store: Reader, where: Where) -> tuple[Run, ...]:
     """Add candidates to the name run whose names differ from the query in accents alone.
 
     Names are indexed as they are written. Those that the query writes without accents are in the texts that hold other
@@ -417,7 +417,7 @@ Edits = Mapping[str, Sequence[str]]
 
 
 def corrected(
-    unknown: Sequence[str], analysis: Analysis, store: Store, scopes: frozenset[Scope], language: str
+    unknown: Sequence[str], analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str
 ) -> tuple[dict[str, str], tuple[Notice, ...]]:
     """Return terms that no memory holds with their corrections, and the notices about them."""
     typed = {term: _typed(term, analysis, language) for term in unknown[:MOST_CORRECTED]}
@@ -448,7 +448,7 @@ def _typed(term: str, analysis: Analysis, language: str) -> str:
     return word if word.isalpha() and SHORTEST_CORRECTED <= len(word) <= LONGEST_CORRECTED else ""
 
 
-def _begun_with(term: str, store: Store, scopes: frozenset[Scope]) -> list[str]:
+def _begun_with(term: str, store: Reader, scopes: frozenset[Scope]) -> list[str]:
     """Return the hashes that a term is the beginning of, as tools cut them short."""
     return sorted(store.beginning(term, scopes))[:_MOST_HASHES] if _HASH.fullmatch(term) else []
 
@@ -477,11 +477,11 @@ def _one_edit_away(word: str, language: str) -> Edits:
     return by_stem
 
 
-def _written_words(stem: str, words: Sequence[str], store: Store, scopes: frozenset[Scope]) -> str:
+def _written_words(stem: str, words: Sequence[str], store: Reader, scopes: frozenset[Scope]) -> str:
     """Return the first of these words in memories with their stem; for a long stem, any word with it."""
     # No filter but the scopes: the terms of a query do not depend on which memories may answer.
     everything = Where(scopes, include_superseded=True, include_expired=True)
-    found = store.get(store.keyword([stem], everything, _MEMORIES_LOOKED_AT).ids, scopes)
+    found = store.fetch(store.keyword([stem], everything, _MEMORIES_LOOKED_AT).ids, scopes).memories
     said = {word for memory in found.values() for word in _WORD.findall(fold(searchable_text(memory)))}
     alike = min(filter(lambda word: word.startswith(stem), said), default=stem) if len(stem) >= LONG_STEM else ""
     return next((word for word in words if word in said), alike)
@@ -496,7 +496,7 @@ _NAMED = frozenset({"equal", "same words", "in a sentence"})
 
 
 def with_boosts(
-    analysis: Analysis, boost: TermBooster, statistics: Statistics, store: Store, query: Query, language: str
+    analysis: Analysis, boost: TermBooster, statistics: Statistics, store: Reader, query: Query, language: str
 ) -> Analysis:
     """Return the analysis with boosts for terms of entities: written as a name, or known to the store.
 
@@ -514,7 +514,7 @@ def with_boosts(
     return replace(analysis, boosts=tuple(best.values())) if best else analysis
 
 
-def _known_entities(analysis: Analysis, store: Store, query: Query) -> list[str]:
+def _known_entities(analysis: Analysis, store: Reader, query: Query) -> list[str]:
     """Return the names and entities of memories that the query names, whatever else it filters by.
 
     Only the scopes and the time restrict the memories read: a filter must not change the weight of a term.
@@ -548,7 +548,7 @@ _MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
 
 
 def codes_asked(
-    analysis: Analysis, statistics: Statistics, store: Store, where: Where, language: str
+    analysis: Analysis, statistics: Statistics, store: Reader, where: Where, language: str
 ) -> tuple[HeldCode, ...]:
     """Return the codes of a query with the visible memories that hold them."""
     codes = codes_in(analysis.text, language) if where.matching is None else ()
@@ -571,13 +571,13 @@ def codes_asked(
     return tuple(found)
 
 
-def _who_may_hold(code: Code, store: Store, where: Where) -> Sequence[MemoryId]:
+def _who_may_hold(code: Code, store: Reader, where: Where) -> Sequence[MemoryId]:
     """Return some memories that hold a code or all parts of it."""
     runs = (store.keyword(terms, where, LOOKED_AT + 1, "and") for terms in code.ways if any(terms))
     return [*dict.fromkeys(identity for run in runs for identity in run.ids)]
 
 
-def _who_says(code: Code, ids: Sequence[MemoryId], store: Store, where: Where) -> tuple[MemoryId, ...]:
+def _who_says(code: Code, ids: Sequence[MemoryId], store: Reader, where: Where) -> tuple[MemoryId, ...]:
     """Return the memories whose text holds a code; none if there are more than a few."""
     read = store.fetch(ids, where.scopes).memories
     said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(read[one])))
@@ -642,7 +642,7 @@ def with_codes(
     analysis: Analysis,
     statistics: Statistics,
     held: Mapping[MemoryId, list[HeldCode]],
-    store: Store,
+    store: Reader,
     where: Where,
 ) -> list[Signal]:
     """Return signals in which words cover as much of a question as the rare codes are that a memory holds."""
@@ -660,7 +660,7 @@ def with_codes(
 
 
 def _covered(
-    signal: Signal, shares: Mapping[MemoryId, float], whole: Expression | None, store: Store, where: Where
+    signal: Signal, shares: Mapping[MemoryId, float], whole: Expression | None, store: Reader, where: Where
 ) -> Signal:
     ids = [*signal.values]
     holders = store.passing(ids, replace(where, matching=whole)) if whole is not None else ()

@@ -17,7 +17,7 @@ from .query_resolution import holders_of, unheld, with_accented_names, with_code
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ..protocols import Probe, Store, Vector
+    from ..protocols import Probe, Reader, Vector
     from ..types.memory import MemoryId
     from ..types.query import Analysis
     from ..types.results import Held
@@ -28,7 +28,7 @@ _NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
 Made = TypeVar("Made")
 
 
-def retrieve(store: Store, request: Request) -> Retrieval:
+def retrieve(store: Reader, request: Request) -> Retrieval:
     """Take every run, score the union of their candidates by every signal, and gather what the stages read."""
     where = request.resolution.query.where
     late = list[str]()
@@ -45,7 +45,7 @@ def retrieve(store: Store, request: Request) -> Retrieval:
     return Retrieval(runs, context, probes, tuple(notices), tuple(late), vectors)
 
 
-def _runs(store: Store, request: Request, late: list[str]) -> tuple[tuple[Run, ...], tuple[Probe, ...]]:
+def _runs(store: Reader, request: Request, late: list[str]) -> tuple[tuple[Run, ...], tuple[Probe, ...]]:
     """Retrieve the candidates of every run; the first run is executed even if there is no time left."""
     resolution, plan, vector = request.resolution, request.plan, request.vector
     where, analysis, pool, space = resolution.query.where, resolution.analysis, request.plan.pool, request.space
@@ -87,7 +87,7 @@ def _runs(store: Store, request: Request, late: list[str]) -> tuple[tuple[Run, .
 
 
 def _in_time(
-    store: Store, request: Request, name: str, ask: Callable[[], Made], late: list[str], is_first: bool = False
+    store: Reader, request: Request, name: str, ask: Callable[[], Made], late: list[str], is_first: bool = False
 ) -> Made | None:
     """Call the store if there is time left; else return None and append the name to `late`."""
     deadline = request.resolution.query.deadline
@@ -107,7 +107,7 @@ def _in_time(
 
 
 def _scored(
-    store: Store, request: Request, runs: tuple[Run, ...], memories: Candidates, probes: tuple[Probe, ...]
+    store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates, probes: tuple[Probe, ...]
 ) -> Context:
     """Score every candidate by every signal, listed by its run or not, and match the names."""
     resolution, space = request.resolution, request.space
@@ -143,7 +143,7 @@ def _scored(
     )
 
 
-def _beside(store: Store, request: Request, memories: Candidates) -> Signal | None:
+def _beside(store: Reader, request: Request, memories: Candidates) -> Signal | None:
     """Score those candidates that are in another language by the additional model; None if none is."""
     added, where = request.added, request.resolution.query.where
     assert added is not None
@@ -171,7 +171,7 @@ def _name_matches(
     return matches
 
 
-def _with_inputs(store: Store, request: Request, context: Context) -> tuple[Context, Mapping[MemoryId, Vector]]:
+def _with_inputs(store: Reader, request: Request, context: Context) -> tuple[Context, Mapping[MemoryId, Vector]]:
     """Gather what only some recipes' stages read: memories, vectors to compare, languages, ends of chats."""
     reads, scopes = request.reads, context.query.where.scopes
     vectors: Mapping[MemoryId, Vector] = {}

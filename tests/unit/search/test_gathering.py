@@ -132,16 +132,16 @@ def test_being_read_makes_nobody_certain(place: Path) -> None:
 
 
 def test_nothing_is_gathered_for_recipes_that_do_not_ask(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from whyrank.storage.sqlite.store import SqliteStore
+    from whyrank.storage.sqlite.index_reader import IndexReader
 
     asked: list[object] = []
-    vectors = SqliteStore.vectors
+    vectors = IndexReader.vectors
 
     def counted(*given: Any) -> Any:
         asked.append(given)
         return vectors(*given)
 
-    monkeypatch.setattr(SqliteStore, "vectors", counted)
+    monkeypatch.setattr(IndexReader, "vectors", counted)
     search(place)
     assert not asked
     search(place, ranking_mmr_lambda=0.5)

@@ -1,4 +1,4 @@
-"""What terms add to candidates: read late, right to the bit, and no reason to keep an index that has moved on."""
+"""Contributions of terms to candidates: as of the time of the question, and small."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from whyrank.analysis.document import content_hash, entry_for
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.postings import scorer
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Source
@@ -73,34 +72,6 @@ def test_what_is_read_late_is_what_was_true_when_it_was_asked(store: SqliteStore
     write(store, 1)
     now = told(scored(store))
     assert told(late) == at_once != now
-
-
-def test_of_many_answers_that_nobody_reads_the_first_are_written_out(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[int] = []
-    look_up = scorer._written_out
-
-    def noted(*asked: object) -> object:
-        written.append(1)
-        return look_up(*asked)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(scorer, "_written_out", noted)
-    kept = [scored(store) for _ in range(scorer._UNREAD_KEPT)]
-    assert written == []
-    kept += [scored(store) for _ in range(3)]
-    assert written == [1] * 3
-
-
-def test_answers_nobody_keeps_are_never_written_out(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*asked: object) -> object:
-        raise AssertionError("nobody reads it")
-
-    monkeypatch.setattr(scorer, "_written_out", refused)
-    for number in range(3):
-        assert scored(store).values["m_0"] > 0.0
-        write(store, number)
-    assert scored(store).values["m_0"] > 0.0
 
 
 QUESTION = ["tea", "green", "cake", "pot"]

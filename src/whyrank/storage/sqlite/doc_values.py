@@ -457,7 +457,6 @@ class DocValues:
         self._tokens = tokens
         self._max_bytes = max_bytes
         self._shelves: OrderedDict[str, ScopeDocValues] = OrderedDict()
-        self._last: tuple[tuple[int, frozenset[Scope]], list[ScopeDocValues]] | None = None
         self._standing: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
         self._turn = threading.Lock()
 
@@ -466,13 +465,14 @@ class DocValues:
         """Return the approximate memory of all cached scopes, in bytes."""
         return RECORD_BYTES * sum(map(len, [*self._shelves.values()]))
 
-    def shelves(self, connection: Connection, generation: int, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
+    def shelves(self, connection: Connection, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
         """Return the doc values of the scopes that exist, always in the same order."""
-        asked = (generation, scopes)
-        last = self._last
-        if last is None or last[0] != asked:
-            last = self._last = (asked, self._all(connection, scopes))
-        return last[1]
+        with self._turn:
+            found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
+            kept = self.nbytes
+            while kept > self._max_bytes and len(self._shelves) > len(scopes):
+                kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
+        return [shelf for shelf in found if shelf is not None]
 
     def standing(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
         """Return the places of rows in each scope; cached, as words and vectors use the same candidates."""
@@ -486,14 +486,6 @@ class DocValues:
         """Return the damaged blocks of records, by scope."""
         with self._turn:
             return {scope: shelf.broken for scope, shelf in self._shelves.items() if shelf.broken}
-
-    def _all(self, connection: Connection, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
-        with self._turn:
-            found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
-            kept = self.nbytes
-            while kept > self._max_bytes and len(self._shelves) > len(scopes):
-                kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
-        return [shelf for shelf in found if shelf is not None]
 
     def _shelf(self, connection: Connection, scope: str) -> ScopeDocValues | None:
         stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()

@@ -18,7 +18,7 @@ from ...types.results import Column, Signal
 from ...types.trail import TermTable
 from ..bm25 import DATES, FIELDS, WORDS, Field
 from .database import SAVE, ChecksumError, Connection, rows_of, run_script
-from .doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damage
+from .doc_values import NOWHERE, Flags, Integers, ScopeDocValues, damage
 from .fts5 import Fts5Index
 from .metadata import IndexName, index_in
 from .postings import segments
@@ -26,13 +26,7 @@ from .postings.format import LIVE, TABLE_NAMES, TABLES, Text, live_segments, tok
 from .postings.kernel import NUMPY, Kernel
 from .postings.reader import PageCache, PostingLists, shelved
 from .postings.scorer import (
-    LONG_FROM,
-    AddendRows,
-    Addends,
     CollectionStatistics,
-    LateAddends,
-    RowOrdinals,
-    ScoredQuery,
     Scores,
     asked,
     by_term,
@@ -70,10 +64,8 @@ class PostingsIndex:
         self._known: OrderedDict[str, PostingLists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], CollectionStatistics]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
-        self._before: tuple[tuple[object, ...], Scores] | None = None  # the one before that, of a small store
-        self._scored: ScoredQuery | None = None
+        self._signal: tuple[Scores, Sequence[int], Signal] | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
-        self._unread = LateAddends()
         self._turn = threading.Lock()
         self._is_planned = False
 
@@ -239,24 +231,22 @@ class PostingsIndex:
     ) -> Signal:
         """Score the given memories, with the contribution of each term."""
         shelves = view.shelves(scopes)
-        scores = self._scores(view, shelves, terms, repeats)
-        before, moment = self._scored, _moment(shelves)
-        if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
-            if len(terms) < len(before.asked) and scores.speaker is None:
-                return _left_over(scores, terms, ids, before)
-            return _added_up(scores, terms, ids, before.placed, before.without(scores))
-        standing = view.catalogue.standing(shelves, rows)
-        there = [(places, (places != NOWHERE).nonzero()[0]) for places in standing]
-        placed = [RowOrdinals(number, here, places[here]) for number, (places, here) in enumerate(there)]
-        addends = Addends(scores, placed, len(rows))
-        self._scored = ScoredQuery(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
-        if not scores.is_simple:
-            return _added_up(scores, terms, ids, placed, addends.table)
-        values, covered = np.zeros(len(rows)), np.zeros(len(rows))
-        for number, here, places in placed:
-            values[here], covered[here] = scores.simply(number, places)
-        self._unread.add(addends)
-        return _signal(scores, terms, ids, values, covered, addends)
+        scores, last = self._scores(view, shelves, terms, repeats), self._signal
+        if last is not None and last[0] is scores and last[1] == rows:  # asked again, as by `why`
+            return last[2]
+        table, covered = np.zeros((len(scores.keys), len(rows))), np.zeros(len(rows))
+        for number, places in enumerate(view.catalogue.standing(shelves, rows)):
+            here = (places != NOWHERE).nonzero()[0]
+            if len(here):
+                table[:, here] = scores.contributions(number, places[here])
+                covered[here] = scores.covered(number, places[here], table[:, here])
+        # Row by row from the first term to the last: the order in which the trail adds them up.
+        values = folded(table, len(rows))
+        shares = covered / (scores.bound(terms) or 1.0)
+        words, coverage = Column(ids, values.tolist(), values), Column(ids, shares.tolist())
+        signal = Signal("keyword", words, coverage, TermTable(scores.keys, ids, table.T))
+        self._signal = scores, rows, signal
+        return signal
 
     def marked(
         self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
@@ -293,37 +283,17 @@ class PostingsIndex:
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query, cached: a search needs them twice, one without a word most of them.
-
-        An entity lookup scores the words alone before, and `why` needs both again.
-        """
-        question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
+        """Return the scores of a query, cached: a search needs them twice; what the last query asked is reused."""
+        moment = _moment(shelves)
+        question = (moment, tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
         if last is None or last[0] != question:
-            found = self._before
-            if found is None or found[0] != question:
-                found = question, self._new_scores(view, shelves, terms, repeats, last)
-            self._before = last if found[1].library.count < LONG_FROM else None
-            last = self._last = found
-        return last[1]
-
-    def _new_scores(
-        self,
-        view: View,
-        shelves: Sequence[ScopeDocValues],
-        terms: Sequence[str],
-        repeats: Repeats,
-        last: tuple[tuple[object, ...], Scores] | None,
-    ) -> Scores:
-        moment = _moment(shelves)
-        library, lists = self._library(shelves), self._lists(view, shelves)
-        before = self._scored
-        if before is not None and before.covers(moment, terms, repeats):
-            known = before.by_term
-        else:
             known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
-        found = tuple(asked(view.connection, library, lists, terms, self._kernel, self._fields, repeats, known))
-        return Scores(library, found, named_speaker(view.connection, library, lists, terms), kernel=self._kernel)
+            library, lists = self._library(shelves), self._lists(view, shelves)
+            found = tuple(asked(view.connection, library, lists, terms, self._kernel, self._fields, repeats, known))
+            speaker = named_speaker(view.connection, library, lists, terms)
+            last = self._last = question, Scores(library, found, speaker, kernel=self._kernel)
+        return last[1]
 
     def _library(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
         """Return the collection statistics of some scopes, computed once per change."""
@@ -332,8 +302,6 @@ class PostingsIndex:
         with self._turn:
             known = self._libraries.get(scopes)
             if known is None or known[0] != moment:
-                self._scored = None  # no later query can reuse it
-                self._unread.settle()
                 if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
                 # An entry of an earlier generation would keep arrays alive that have no other owner.
@@ -409,56 +377,6 @@ def _text(placed: NumberedMemory) -> Text:
 
 def _moment(shelves: Sequence[ScopeDocValues]) -> tuple[tuple[str, int], ...]:
     return tuple((shelf.scope, shelf.changed) for shelf in shelves)
-
-
-def _added_up(
-    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[RowOrdinals], table: Floats
-) -> Signal:
-    # Row by row from the first term to the last: the order in which the trail adds them up.
-    values = folded(table, len(ids))
-    return _signal(scores, terms, ids, values, _covered(scores, placed, table), table.T)
-
-
-def _covered(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:
-    covered = np.zeros(table.shape[1])
-    for number, here, places in placed:
-        covered[here] = scores.covered(number, places, table[:, here])
-    return covered
-
-
-def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: ScoredQuery) -> Signal:
-    """Return the signal of a query without some words: scores at once, coverage and terms lazily."""
-    rows = before.rows_of(scores)
-    values = folded(rows, len(ids))
-
-    def covered() -> list[float]:
-        table = np.array(rows).reshape(len(rows), len(ids))
-        return _shares(scores, terms, _covered(scores, before.placed, table))
-
-    terms_of = TermTable(lambda: scores.keys, ids, AddendRows(rows))
-    return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
-
-
-def _shares(scores: Scores, terms: Sequence[str], covered: Floats) -> list[float]:
-    """Return the coverage as a share of its upper bound."""
-    shares: list[float] = (covered / (scores.bound(terms) or 1.0)).tolist()
-    return shares
-
-
-def _signal(
-    scores: Scores,
-    terms: Sequence[str],
-    ids: Sequence[MemoryId],
-    values: Floats,
-    covered: Floats,
-    added: Addends | Floats,
-) -> Signal:
-    return Signal(
-        "keyword",
-        Column(ids, values.tolist(), values),
-        Column(ids, _shares(scores, terms, covered)),
-        TermTable(scores.keys, ids, added),
-    )
 
 
 # Factories; they take the size of the caches in bytes and the kernel to search with.

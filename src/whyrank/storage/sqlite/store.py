@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -14,12 +13,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from ...analysis.normalize import shared_bytes
-from ...analysis.tokenizer import marks_but_of
 from ...errors import StoreError, StoreFull
 from ...protocols import Failure, Fetched, FileRecord, SortingKey, StoreStatus, Waiting, Written
 from ...types.query import ONCE, Join, Repeats, Statistics, Where
-from ...types.results import Candidates, Listed, Run, Signal, with_gaps
-from ..bm25 import best, spread
+from ...types.results import Candidates, Run, Signal
+from ..bm25 import spread
 from ..query_resolution import resolve
 from ..retrieval import retrieve
 from . import metadata, pending
@@ -38,16 +36,17 @@ from .database import (
     translated,
 )
 from .disk import BALLAST_MEGABYTES, Ballast, free_bytes
-from .doc_values import DocValues, lost_notice
-from .filters import Clause, Masks, clause_for
+from .doc_values import DocValues
+from .filters import Masks, clause_for
 from .history import take_keys
+from .index_reader import Caches, IndexReader
 from .indexes import DEFAULT, INDEXES, answering, index_to_come, prepare_index
-from .metadata import RESTORED, IndexName, Notes
+from .metadata import IndexName, Notes
 from .names import NameIndex
 from .postings.kernel import KERNEL, NUMPY, Kernel
-from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, Places, RowCache, as_far_as_legible
+from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
 from .schema import prepare
-from .top_k import KeywordIndex, KeywordRun, View
+from .top_k import KeywordIndex, View
 from .vectors.index import VectorIndex
 from .vectors.table import damaged_vectors, stale_signs, write_signs
 from .writer import Writer, read_anew
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
-    from ...types.memory import Former, Memory, MemoryId, Notice, Order, Scope
+    from ...types.memory import Former, Memory, MemoryId, Order, Scope
     from ...types.query import Analysis, Plan
     from ...types.trail import NameProbe
 
@@ -93,16 +92,13 @@ class SqliteStore:
         self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
         self._ballast_kept = 0.0  # time of its last check
         share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
-        self._names = NameIndex(share["names"])
         self._index_bytes = share["index"]
-        self._vectors = VectorIndex(share["vectors"], kernel)
         self._masks = Masks(share["masks"])
-        self._recent = RowCache(share["memories"])
-        self._notes = Notes()
+        self._caches = Caches(
+            RowCache(share["memories"]), VectorIndex(share["vectors"], kernel), NameIndex(share["names"]), Notes()
+        )
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
-        self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
-        self._spoken: tuple[tuple[int, frozenset[Scope]], Mapping[str, int]] | None = None
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = DocValues(
@@ -195,7 +191,7 @@ class SqliteStore:
 
     def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
-        return Writer(connection, self._index(connection), self._names, index_to_come(connection)).mend(broken)
+        return Writer(connection, self._index(connection), self._caches.names, index_to_come(connection)).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, durable on return; return False, without storing it, if it is known."""
@@ -230,28 +226,17 @@ class SqliteStore:
             self._tidy(0)
         self._keep_ballast()
 
-    @contextmanager
-    def aborting(self, moment: float) -> Iterator[None]:
-        """Abort statements of this thread inside the block after a deadline."""
-        connection = self._database.reader()
-        connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_PER_LOOK)
-        try:
-            with translated(self._database.path):
-                yield
-        finally:
-            connection.set_progress_handler(None, 0)
-
     def _cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache in bytes; the analyzer is shared by all stores of the process."""
         indexes = Counter[str]()
         for index in [*self._indexes.values()]:
             indexes.update(index.cache_bytes())
         return {
-            "vectors": self._vectors.nbytes,
+            "vectors": self._caches.vectors.nbytes,
             **indexes,
             "records": self._catalogue.nbytes,
-            "memories": self._recent.nbytes,
-            "names": self._names.nbytes,
+            "memories": self._caches.rows.nbytes,
+            "names": self._caches.names.nbytes,
             "masks": self._masks.nbytes,
             "analyzer": shared_bytes(),
         }
@@ -268,6 +253,23 @@ class SqliteStore:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def reader(self) -> Iterator[IndexReader]:
+        """Hold a snapshot of the file, and read it through the caches of this store."""
+        with self._database.reading() as (connection, generation, has_lost):
+            reader: IndexReader | None = getattr(self._local, "reader", None)
+            if reader is None or reader.view[:2] != (connection, generation):
+                view = View(connection, generation, self._index(connection), self._catalogue, self._masks, {})
+                reader = IndexReader(self._database.path, view, self._caches, has_lost, self.fetch)
+                self._local.reader = reader
+            yield reader
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """Hold a snapshot of the file, as indexes search it."""
+        with self.reader() as reader:
+            yield reader.view
+
     def resolve(
         self,
         question: Question,
@@ -279,17 +281,28 @@ class SqliteStore:
     ) -> Resolution:
         """Rewrite a question, and further wordings of it, in the terms of the visible memories."""
         deadline = question.query.deadline
-        with self.reading(), nullcontext() if deadline is None else self.aborting(deadline.abort_at):
-            return resolve(self, question, plan, language, further, spaces, notes)
+        with self.reader() as reader, nullcontext() if deadline is None else reader.aborting(deadline.abort_at):
+            return resolve(reader, question, plan, language, further, spaces, notes)
 
     def retrieve(self, request: Request) -> Retrieval:
         """Take every run of the plan, then score all their candidates by every signal."""
-        with self.reading():
-            return retrieve(self, request)
+        with self.reader() as reader:
+            return retrieve(reader, request)
+
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return those of these memories that are visible, as far as they can be read."""
+        with self.reader() as reader:
+            return reader.fetch(ids, scopes)
 
     def reading(self) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads inside the block."""
         return self._database.reading()
+
+    @contextmanager
+    def aborting(self, moment: float) -> Iterator[None]:
+        """Abort statements of this thread inside the block after a deadline."""
+        with self.reader() as reader, reader.aborting(moment):
+            yield
 
     @property
     def is_current(self) -> bool:
@@ -298,127 +311,60 @@ class SqliteStore:
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""
-        visible = {str(scope) for scope in scopes}
-        with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids), visible)
-            memories = self._recent.memories(*view[:2], places.rows)
-            pairs = zip(places.ids, places.rows, strict=True)
-            return {identity: memories[row] for identity, row in pairs if row in memories}
-
-    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
-        """Return those of these memories that are visible, as far as they can be read."""
-        visible = {str(scope) for scope in scopes}
-        with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids), visible)
-            found = self._recent.fetched(*view[:2], places.rows)
-            read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
-            return Fetched(
-                {key: one.memory for key, one in read.items()},
-                frozenset(key for key, one in read.items() if one.is_mended),
-                frozenset(key for key, one in read.items() if one.is_altered),
-            )
+        with self.reader() as reader:
+            return reader.get(ids, scopes)
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
         """Return those of these memories that are visible as candidates; a memory is read when asked for."""
-        visible = {str(scope): scope for scope in scopes}
-        with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids), visible.keys())
-            keys = self._recent.content_keys(*view[:2], places.rows)
+        with self.reader() as reader:
+            return reader.held(ids, scopes)
 
-        def read(identity: MemoryId) -> Memory | None:
-            return self.fetch([identity], scopes).memories.get(identity)
-
-        ids, rows, owners, origins = places
-        content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(ids, rows, strict=True)]
-
-        return Candidates.unread(ids, [visible[owner] for owner in owners], origins, content_keys, read)
-
-    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
-        """Return the former versions of those of these memories that have some and are visible."""
-        with self._database.reading() as snapshot:
-            return metadata.history_of(snapshot.connection, list(self.held(ids, scopes)))
-
-    def sample(self, where: Where, count: int) -> list[Memory]:
-        """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
-        with self._database.reading():
-            clause = self._clause(where)
-            ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
-            chosen = spread((row[0] for row in ids), count)
-            found = self.get(chosen, where.scopes)
-        return [found[identity] for identity in chosen]
-
-    def keyword(
-        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
-    ) -> Run:
-        """Return the best memories by word score, up to `limit` distinct sources."""
-        with self.view() as view:
-            if not terms:
-                return Run("keyword", (), self._left_out(view, where))
-            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of the visible memories."""
+        with self.reader() as reader:
+            return reader.statistics(terms, scopes)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the visible terms with a prefix, as typed, and their document frequencies."""
-        with self.view() as view:
-            return view.keyword.beginning(view, beginning, scopes)
+        with self.reader() as reader:
+            return reader.beginning(beginning, scopes)
 
     def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return the terms that equal these without accents; they may include those of removed memories."""
-        with self.view() as view:
-            return view.keyword.spelled(view, plain, scopes)
+        with self.reader() as reader:
+            return reader.spelled(plain, scopes)
+
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by detected language; those without one are not counted."""
+        with self.reader() as reader:
+            return reader.languages(scopes)
 
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
         """Count the visible memories by analyzer version."""
-        with self.view() as view:
-            asked, last = (view.generation, scopes), self._read_by
-            if last is None or last[0] != asked:
-                text = self._notes.value(view.connection, view.generation, metadata.READERS)
-                counts = metadata.count_readers(view.shelves(scopes), metadata.stretches_in(text))
-                last = self._read_by = (asked, counts)
-            return last[1]
+        with self.reader() as reader:
+            return reader.readers(scopes)
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
         with self._database.reading() as snapshot:
             return list(islice(metadata.read_before(snapshot.connection, reader), limit))
 
-    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
-        """Return those of these memories that pass every filter."""
-        with self._database.reading():
-            clause = self._clause(where)
-            rows = self._read(
-                f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}",
-                (json.dumps(list(ids)), *clause.parameters),
-            )
-            return {row[0] for row in rows}
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        """Return the best memories by word score, up to `limit` distinct sources."""
+        with self.reader() as reader:
+            return reader.keyword(terms, where, limit, join, repeats)
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
-        with self.view() as view:
-            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit), where)
-
-    def _run(self, view: View, name: str, found: KeywordRun, where: Where) -> Run:
-        rows, scores, ids, scopes, origins = found.rows
-        if not all(ids):
-            nameless = self._recent.memories(
-                *view[:2], [row for row, known in zip(rows, ids, strict=True) if not known]
-            )
-            ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
-        self._recent.learn(view.generation, Places(ids, rows, scopes, origins))
-        return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
-
-    def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
-        """Return notices on memories that a run could not read."""
-        with self._database.reading() as snapshot:
-            lost = pending.left_out(view.connection, where.scopes) if snapshot.has_lost else ()
-        gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
-        return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
+        with self.reader() as reader:
+            return reader.nearest(vector, space, where, limit)
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
-        with self.view() as view:
-            restored = self._notes.value(view.connection, view.generation, RESTORED)
-            found, damage = self._names.select(view.connection, probe, where, restored, view.rows_matching(where))
-            return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(view, where)))
+        with self.reader() as reader:
+            return reader.named(probe, where, limit)
 
     def score(
         self,
@@ -430,65 +376,44 @@ class SqliteStore:
         repeats: Repeats = ONCE,
     ) -> list[Signal]:
         """Score the given candidates by every signal, whether its run has listed them or not."""
-        with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids))
-            signals: list[Signal] = []
-            if terms:
-                signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes, repeats))
-            if vector is not None:
-                cosines = self._vectors.score(view, space, vector, places.rows, where)
-                signals.append(Signal("vector", with_gaps(places.ids, cosines)))
-            return signals
+        with self.reader() as reader:
+            return reader.score(ids, terms, vector, space, where, repeats)
 
-    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Count the visible memories by detected language; those without one are not counted."""
-        with self.view() as view:
-            asked, last = (view.generation, scopes), self._spoken
-            if last is None or last[0] != asked:
-                marks = marks_but_of("")
-                counts = view.keyword.count_marks(view, list(marks), scopes)
-                last = self._spoken = (asked, {marks[mark]: count for mark, count in counts.items() if count})
-            return last[1]
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that pass every filter."""
+        with self.reader() as reader:
+            return reader.passing(ids, where)
 
     def in_other_languages(
         self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
     ) -> dict[MemoryId, str]:
         """Return those of these memories that are visible and in another language, each with its language."""
-        marks = marks_but_of(language)
-        with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids))
-            found = view.keyword.marked(view, places.rows, list(marks), scopes)
-            pairs = zip(places.ids, places.rows, strict=True) if found else ()
-            return {identity: marks[found[row]] for identity, row in pairs if row in found}
+        with self.reader() as reader:
+            return reader.in_other_languages(ids, language, scopes)
 
     def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
         """Return the position of the last turn of each of these sessions."""
-        with self.view() as view:
-            shelves = {shelf.scope: shelf for shelf in view.shelves(frozenset(scope for scope, _ in sessions))}
-            ends = {key: shelves[str(key[0])].last_position(key[1]) for key in sessions if str(key[0]) in shelves}
-        return {key: end for key, end in ends.items() if end is not None}
+        with self.reader() as reader:
+            return reader.last_positions(sessions)
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
-        with self.view() as view:
-            places = self._recent.places(*view[:2], ids)
-            rows = dict(zip(places.rows, places.ids, strict=True))
-            return self._vectors.vectors(view, space, rows, scopes)
+        with self.reader() as reader:
+            return reader.vectors(ids, space, scopes)
 
-    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of the visible memories."""
-        with self.view() as view:
-            return view.keyword.statistics(view, terms, scopes)
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return the former versions of those of these memories that have some and are visible."""
+        with self.reader() as reader:
+            return metadata.history_of(reader.view.connection, list(reader.held(ids, scopes)))
 
-    @contextmanager
-    def view(self) -> Iterator[View]:
-        """Hold a snapshot of the file, with the caches that belong to it."""
-        with self._database.reading() as (connection, generation, _):
-            view: View | None = getattr(self._local, "view", None)
-            if view is None or view[:2] != (connection, generation):
-                index = self._index(connection)
-                view = self._local.view = View(connection, generation, index, self._catalogue, self._masks)
-            yield view
+    def sample(self, where: Where, count: int) -> list[Memory]:
+        """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
+        with self.reader() as reader:
+            clause = reader.view.clause(where)
+            ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
+            chosen = spread((row[0] for row in ids), count)
+            found = reader.get(chosen, where.scopes)
+        return [found[identity] for identity in chosen]
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
@@ -519,7 +444,7 @@ class SqliteStore:
             return True
         for space, firsts in stale_signs(connection, scope).items():
             write_signs(connection, space, {scope: firsts})
-        self._names.scrub(connection)
+        self._caches.names.scrub(connection)
         return False
 
     def close(self) -> None:
@@ -532,8 +457,8 @@ class SqliteStore:
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
     ) -> list[Memory]:
         """Return memories by content key, or by date, importance or recalls, in descending order."""
-        with self._database.reading():
-            clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
+        with self.view() as view:
+            clause, key, behind = view.clause(where), SORTING_KEYS[order], ""
             if after is not None:
                 behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
             rows = self._read(
@@ -630,9 +555,8 @@ class SqliteStore:
 
     def dimensions(self, space: str) -> int | None:
         """Return the number of dimensions of the space, if it ever held a vector."""
-        with self._database.reading() as (connection, generation, _):
-            value = self._notes.value(connection, generation, metadata.dimensions_key(space))
-        return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
+        with self.reader() as reader:
+            return reader.dimensions(space)
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""
@@ -659,8 +583,8 @@ class SqliteStore:
 
     def note(self, name: str) -> str | None:
         """Return the note under a name, if there is one."""
-        with self._database.reading() as (connection, generation, _):
-            return self._notes.value(connection, generation, metadata.note_key(name))
+        with self.reader() as reader:
+            return reader.note(name)
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all notes whose names have a prefix, by name."""
@@ -683,12 +607,6 @@ class SqliteStore:
             return stands
 
     # -- helpers ---------------------------------------------------------------------------------------------
-
-    def _clause(self, where: Where) -> Clause:
-        if where.matching is None:
-            return clause_for(where)
-        with self.view() as view:
-            return view.clause(where)
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._database.reading() as snapshot:

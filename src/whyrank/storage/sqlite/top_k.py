@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from .doc_values import DocValues
 
 
+_SCOPE_SETS_KEPT = 4  # whose doc values one snapshot keeps
+
+
 class View(NamedTuple):
     """A snapshot of the file: a connection inside a read transaction, and the caches that belong to it."""
 
@@ -41,10 +44,16 @@ class View(NamedTuple):
     keyword: KeywordIndex
     catalogue: DocValues
     masks: Masks
+    opened: dict[frozenset[Scope], list[ScopeDocValues]]  # the doc values that were read in this snapshot
 
     def shelves(self, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
-        """Return the doc values of the scopes."""
-        return self.catalogue.shelves(self.connection, self.generation, scopes)
+        """Return the doc values of the scopes that exist, always in the same order."""
+        known = self.opened.get(scopes)
+        if known is None:
+            if len(self.opened) >= _SCOPE_SETS_KEPT:
+                self.opened.clear()
+            known = self.opened[scopes] = self.catalogue.shelves(self.connection, scopes)
+        return known
 
     def allowed(self, shelves: Sequence[ScopeDocValues], where: Where) -> list[Flags | None]:
         """Return the masks of places that pass every filter, by scope; None where all do."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import ref
 
 import numpy as np
 
@@ -377,40 +375,7 @@ class Scores:
 
     @cached_property
     def _base(self) -> list[Floats]:
-        if self.is_simple:
-            return [self._with_rest(shelf, words) for shelf, words in enumerate(self._worded)]
         return [self._summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
-
-    @cached_property
-    def is_simple(self) -> bool:
-        """Return whether a score is just the sum of own words, then pairs and letters, in this order.
-
-        So it is in small stores where no memory has context, for a query without dates and repeats.
-        """
-        if self.library.count >= LONG_FROM or self.speaker is not None:
-            return False
-        return all(asked.around == "own" and asked.field is not DATES and asked.often == 1 for asked in self.terms)
-
-    @cached_property
-    def _worded(self) -> list[Floats]:
-        """Return the sum of the words' scores at every place."""
-        words = [asked for asked in self.terms if asked.field is WORDS]
-        return [self._summed(shelf, words) for shelf in range(len(self.library.shelves))]
-
-    def _with_rest(self, shelf: int, words: Floats) -> Floats:
-        """Add the scores of pairs and letters one after the other: the order in which a trail adds them up."""
-        rest = [asked for asked in self.terms if asked.field is not WORDS]
-        totals = words.copy() if rest else words
-        self._kernel.sums(totals, self._given(shelf, rest, None))
-        return totals
-
-    def simply(self, shelf: int, places: Integers) -> tuple[Floats, Floats]:
-        """Return the scores of places, and the unweighted scores of their words, if `is_simple`."""
-        return self._base[shelf][places], self._worded[shelf][places] / self._weights(shelf, places)
-
-    def _weights(self, shelf: int, places: Integers) -> Floats | float:
-        own = own_weights(self.library, self.library.shelves[shelf], WORDS)
-        return own if isinstance(own, float) else own[places]
 
     def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Sums]:
         """Return a score for every place, or only for those that can be among the best `wanted` allowed ones.
@@ -419,17 +384,11 @@ class Scores:
         without them is no further below the last of the best than all of them together can add.
         """
         if self.speaker is None:
-            # If it is simple, scoring the candidates needs the sums of all places anyway.
-            if wanted is not None and self._is_own and not self.is_simple:
+            if wanted is not None and all(asked.around == "own" for asked in self.terms):
                 return self._best(allowed, wanted)
             return self._unspoken(allowed, wanted, 0.0)
         totals = self._unspoken(allowed, wanted, self._bonus)
         return [self._with_bonus(shelf, own) for shelf, own in enumerate(totals)]
-
-    @cached_property
-    def _is_own(self) -> bool:
-        """Return whether the kernel can select the best places: only own texts are scored."""
-        return all(asked.around == "own" for asked in self.terms)
 
     def _best(self, allowed: Sequence[Flags | None], wanted: int) -> list[Sums]:
         """Return the best places of each scope, one more than wanted to detect whether there are more."""
@@ -482,38 +441,26 @@ class Scores:
             most += weight * texts.most(frequency, asked.idf)
         return most
 
-    def without_sums(self) -> Scores:
-        """Return equal scores of which nothing is computed."""
-        return Scores(self.library, self.terms, self.speaker, kernel=self._kernel)
-
-    @property
-    def count(self) -> int:
-        """Return the number of rows of contributions."""
-        return len(self.terms) + (self.speaker is not None)
-
     @property
     def keys(self) -> tuple[TermKey, ...]:
         """Return the key in a trail of each row of contributions."""
         keys = tuple([asked.key for asked in self.terms])
         return keys if self.speaker is None else (*keys, TermKey(self.speaker.name, "speakers", "own"))
 
-    def of_speaker(self, shelf: int, places: Integers, words: Floats) -> Floats:
-        """Return the speaker's bonus at each place that matches some word."""
-        assert self.speaker is not None
-        said = np.isin(places, self.speaker.postings[shelf].places) & (words > 0.0).any(axis=0)
-        return np.where(said, self._bonus, 0.0)
-
-    def of_terms(self, shelf: int, places: Integers, chosen: Sequence[int]) -> Floats:
-        """Return the contribution of each of some terms (a row) to the score of each place (a column)."""
-        home, terms = self.library.shelves[shelf], [self.terms[i] for i in chosen]
-        found = np.zeros((len(terms), len(places)))
-        for (_, around), numbers in _by_kind(terms).items():
+    def contributions(self, shelf: int, places: Integers) -> Floats:
+        """Return what each term, and a named speaker last, adds (a row) to the score of each place (a column)."""
+        home = self.library.shelves[shelf]
+        found = np.zeros((len(self.terms) + (self.speaker is not None), len(places)))
+        for (_, around), numbers in _by_kind(self.terms).items():
             texts = home.files.of[places] if around == "file" else places
-            kinds = self._given(shelf, [terms[i] for i in numbers], None)
+            kinds = self._given(shelf, [self.terms[i] for i in numbers], None)
             here = np.flatnonzero(texts < len(kinds[0].lengths))  # a memory without a file has a number past the last
             values = np.zeros((len(numbers), len(here)))
             self._kernel.given(kinds, texts[here].astype(np.int64), values)
             found[np.ix_(np.array(numbers), here)] = values
+        if self.speaker is not None:
+            said = np.isin(places, self.speaker.postings[shelf].places) & (found > 0.0).any(axis=0)
+            found[-1] = np.where(said, self._bonus, 0.0)
         return found
 
     def bound(self, terms: Sequence[str]) -> float:
@@ -536,7 +483,8 @@ class Scores:
         if any(self.terms[i].often > 1 for i in words):
             found = found / np.array([[self.terms[i].often] for i in words])
         count = len(places)
-        words_alone: Floats = folded(found, count) / self._weights(shelf, places)
+        own = own_weights(self.library, self.library.shelves[shelf], WORDS)
+        words_alone: Floats = folded(found, count) / (own if isinstance(own, float) else own[places])
         return words_alone + folded(addends[dates], count) / DATES.weight
 
 
@@ -546,136 +494,3 @@ def folded(addends: Iterable[Floats], count: int) -> Floats:
     for row in addends:
         total += row
     return total
-
-
-_UNREAD_KEPT = 64  # lazy results that may be pending: computing all of them takes some hundredths of a second
-
-
-class RowOrdinals(NamedTuple):
-    """Result rows that are in a scope: their indexes and places."""
-
-    shelf: int
-    here: Integers
-    places: Integers
-
-
-class Addends:
-    """Per-term score contributions to some rows, computed lazily; then only the numbers are kept."""
-
-    def __init__(self, scores: Scores, placed: Sequence[RowOrdinals], count: int) -> None:
-        # While pending, it has scores of its own: those of a search hold sums for every memory there is.
-        own = scores.without_sums() if scores.is_simple else scores
-        self._known: Floats | Callable[[], Floats] = partial(_written_out, own, placed, count)
-
-    @property
-    def table(self) -> Floats:
-        """Return the contributions: a row for each term, a column for each result row."""
-        known = self._known
-        if not isinstance(known, np.ndarray):
-            known = self._known = known()
-        return known
-
-    def __getitem__(self, place: int) -> Floats:
-        return self.table[:, place]
-
-
-def _written_out(scores: Scores, placed: Sequence[RowOrdinals], count: int) -> Floats:
-    table = np.zeros((scores.count, count))
-    every = range(len(scores.terms))
-    for number, here, places in placed if every else ():
-        table[np.ix_(np.array(every), here)] = scores.of_terms(number, places, every)
-    return _with_speaker(scores, placed, table)
-
-
-def _with_speaker(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:
-    for number, here, places in placed if scores.speaker is not None else ():
-        table[-1, here] = scores.of_speaker(number, places, table[:-1, here])
-    return table
-
-
-class AddendRows:
-    """Rows of contributions, joined lazily, as those of a memory are rarely read."""
-
-    def __init__(self, rows: Sequence[Floats]) -> None:
-        self._rows = rows
-
-    def __getitem__(self, place: int) -> Floats:
-        return np.array([row[place] for row in self._rows])
-
-
-@dataclass(frozen=True)
-class ScoredQuery:
-    """A query with the contributions of its terms, reused for the same query without some of its words."""
-
-    moment: object
-    asked: frozenset[str]
-    repeats: Repeats
-    terms: Sequence[QueryTerm]
-    rows: Sequence[int]
-    placed: Sequence[RowOrdinals]
-    addends: Addends
-
-    def covers(self, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
-        """Return whether a query consists of some of these words only."""
-        return self.moment == moment and self.asked.issuperset(terms) and self.repeats == repeats
-
-    def serves(self, scores: Scores, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
-        """Return whether such a query is faster to score from here: not if its simple sums are computed."""
-        is_less = len(terms) < len(self.asked)
-        return (is_less or not scores.is_simple) and self.covers(moment, terms, repeats)
-
-    def without(self, scores: Scores) -> Floats:
-        """Return the table of a query that lacks some of the terms; its other terms are computed."""
-        table = np.zeros((scores.count, len(self.rows)))
-        for number, row in enumerate(self.rows_of(scores)):
-            table[number] = row
-        return _with_speaker(scores, self.placed, table)
-
-    def rows_of(self, scores: Scores) -> list[Floats]:
-        """Return the contributions of each term of such a query, without a speaker's bonus."""
-        table, places = self.addends.table, self._places
-        known = [places.get(id(asked)) for asked in scores.terms]
-        new = [i for i, place in enumerate(known) if place is None]
-        found = iter(self._looked_up(scores, new) if new else ())
-        return [next(found) if place is None else table[place] for place in known]
-
-    def _looked_up(self, scores: Scores, terms: Sequence[int]) -> Floats:
-        table = np.zeros((len(terms), len(self.rows)))
-        for number, here, places in self.placed:
-            table[:, here] = scores.of_terms(number, places, terms)
-        return table
-
-    @cached_property
-    def by_term(self) -> Known:
-        """Return the scored terms by field, term and multiplicity, for reuse."""
-        return by_term(self.terms)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        return {id(asked): place for place, asked in enumerate(self.terms)}
-
-
-class LateAddends:
-    """Pending contributions of lazy results: they reference the posting lists of the index until computed."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[ref[Addends]] = deque()
-
-    def add(self, addends: Addends) -> None:
-        """Register pending contributions; of too many, the oldest are computed."""
-        self._waiting.append(ref(addends))
-        while len(self._waiting) > _UNREAD_KEPT:
-            self._write_out()
-
-    def settle(self) -> None:
-        """Compute all pending contributions before the index changes, so that no result keeps the old lists."""
-        while self._waiting:
-            self._write_out()
-
-    def _write_out(self) -> None:
-        try:
-            addends = self._waiting.popleft()()
-        except IndexError:  # another thread has written out the last one
-            return
-        if addends is not None:
-            addends.table  # noqa: B018 — reading it once releases the index

@@ -1,0 +1,230 @@
+"""Index reader: everything that a search asks of one snapshot of the file, over the caches of its store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...analysis.tokenizer import marks_but_of
+from ...protocols import Fetched
+from ...types.query import ONCE, Join, Repeats, Statistics, Where
+from ...types.results import Candidates, Listed, Run, Signal, with_gaps
+from ..bm25 import best
+from . import metadata, pending
+from .database import rows_of, translated
+from .doc_values import lost_notice
+from .rows import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ...protocols import Vector
+    from ...types.memory import Memory, MemoryId, Notice, Scope
+    from ...types.trail import NameProbe
+    from .metadata import Notes
+    from .names import NameIndex
+    from .rows import RowCache
+    from .top_k import KeywordRun, View
+    from .vectors.index import VectorIndex
+
+_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of the deadline, a millisecond or less
+
+
+FetchLate = Callable[[Iterable["MemoryId"], frozenset["Scope"]], Fetched]  # of the store, in a snapshot of its own
+
+
+class Caches(NamedTuple):
+    """Caches of a store that its readers share; each knows by itself what a write has made stale."""
+
+    rows: RowCache
+    vectors: VectorIndex
+    names: NameIndex
+    notes: Notes
+
+
+class IndexReader:
+    """Reads of one thread in one snapshot; what a question asks twice is counted once."""
+
+    def __init__(self, path: Path, view: View, caches: Caches, has_lost: bool, fetch_late: FetchLate) -> None:
+        self.view = view
+        self._path = path
+        self._fetch_late = fetch_late
+        self._rows, self._vectors, self._names, self._notes = caches
+        self._has_lost = has_lost
+        self._moment = (view.connection, view.generation)
+        self._languages: dict[frozenset[Scope], Mapping[str, int]] = {}
+        self._readers: dict[frozenset[Scope], Mapping[int, int]] = {}
+
+    @contextmanager
+    def aborting(self, moment: float) -> Iterator[None]:
+        """Abort statements inside the block after a deadline."""
+        connection = self.view.connection
+        connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_PER_LOOK)
+        try:
+            with translated(self._path):
+                yield
+        finally:
+            connection.set_progress_handler(None, 0)
+
+    # -- terms -----------------------------------------------------------------------------------------------
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of the visible memories."""
+        return self.view.keyword.statistics(self.view, terms, scopes)
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the visible terms with a prefix, as typed, and their document frequencies."""
+        return self.view.keyword.beginning(self.view, beginning, scopes)
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return the terms that equal these without accents; they may include those of removed memories."""
+        return self.view.keyword.spelled(self.view, plain, scopes)
+
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by detected language; those without one are not counted."""
+        known = self._languages.get(scopes)
+        if known is None:
+            marks = marks_but_of("")
+            counts = self.view.keyword.count_marks(self.view, list(marks), scopes)
+            known = self._languages[scopes] = {marks[mark]: count for mark, count in counts.items() if count}
+        return known
+
+    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
+        """Count the visible memories by analyzer version."""
+        known = self._readers.get(scopes)
+        if known is None:
+            text = self._notes.value(*self._moment, metadata.READERS)
+            counts = metadata.count_readers(self.view.shelves(scopes), metadata.stretches_in(text))
+            known = self._readers[scopes] = counts
+        return known
+
+    def dimensions(self, space: str) -> int | None:
+        """Return the number of dimensions of the space, if it ever held a vector."""
+        value = self._notes.value(*self._moment, metadata.dimensions_key(space))
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
+
+    def note(self, name: str) -> str | None:
+        """Return the note under a name, if there is one."""
+        return self._notes.value(*self._moment, metadata.note_key(name))
+
+    # -- runs and scores -------------------------------------------------------------------------------------
+
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        """Return the best memories by word score, up to `limit` distinct sources."""
+        if not terms:
+            return Run("keyword", (), self._left_out(where))
+        return self._run("keyword", self.view.keyword.run(self.view, terms, where, join, limit, repeats), where)
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine, up to `limit` distinct sources."""
+        return self._run("vector", self._vectors.select(self.view, space, vector, where, limit), where)
+
+    def _run(self, name: str, found: KeywordRun, where: Where) -> Run:
+        rows, scores, ids, scopes, origins = found.rows
+        if not all(ids):
+            nameless = self._rows.memories(
+                *self._moment, [row for row, known in zip(rows, ids, strict=True) if not known]
+            )
+            ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
+        self._rows.learn(self.view.generation, Places(ids, rows, scopes, origins))
+        return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(where)))
+
+    def _left_out(self, where: Where) -> tuple[Notice, ...]:
+        """Return notices on memories that a run could not read."""
+        lost = pending.left_out(self.view.connection, where.scopes) if self._has_lost else ()
+        gone = sum([shelf.lost for shelf in self.view.shelves(where.scopes)])
+        damaged = self.view.unlisted(where) if where.matching is not None or where.tags else ()
+        return (*lost, *((lost_notice(gone),) if gone else ()), *damaged)
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Return memories whose names are related to the query."""
+        restored = self._notes.value(*self._moment, metadata.RESTORED)
+        only = None if where.matching is None else self.view.rows_matching(where)
+        found, damage = self._names.select(self.view.connection, probe, where, restored, only)
+        return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(where)))
+
+    def score(
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
+    ) -> list[Signal]:
+        """Score the given candidates by every signal, whether its run has listed them or not."""
+        places = self._rows.places(*self._moment, list(ids))
+        signals: list[Signal] = []
+        if terms:
+            signals.append(self.view.keyword.score(self.view, places.ids, places.rows, terms, where.scopes, repeats))
+        if vector is not None:
+            cosines = self._vectors.score(self.view, space, vector, places.rows, where)
+            signals.append(Signal("vector", with_gaps(places.ids, cosines)))
+        return signals
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that pass every filter."""
+        clause = self.view.clause(where)
+        statement = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}"
+        rows = rows_of(self.view.connection, statement, (json.dumps(list(ids)), *clause.parameters))
+        return {row[0] for row in rows}
+
+    # -- candidates and memories -----------------------------------------------------------------------------
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that are visible to the scopes."""
+        places = self._rows.places(*self._moment, list(ids), {str(scope) for scope in scopes})
+        memories = self._rows.memories(*self._moment, places.rows)
+        pairs = zip(places.ids, places.rows, strict=True)
+        return {identity: memories[row] for identity, row in pairs if row in memories}
+
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return those of these memories that are visible, as far as they can be read."""
+        places = self._rows.places(*self._moment, list(ids), {str(scope) for scope in scopes})
+        found = self._rows.fetched(*self._moment, places.rows)
+        read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
+        return Fetched(
+            {key: one.memory for key, one in read.items()},
+            frozenset([key for key, one in read.items() if one.is_mended]),
+            frozenset([key for key, one in read.items() if one.is_altered]),
+        )
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
+        """Return those of these memories that are visible as candidates; a memory is read when asked for."""
+
+        def read(identity: MemoryId) -> Memory | None:
+            return self._fetch_late([identity], scopes).memories.get(identity)
+
+        visible = {str(scope): scope for scope in scopes}
+        found, rows, owners, origins = self._rows.places(*self._moment, list(ids), visible.keys())
+        keys = self._rows.content_keys(*self._moment, rows)
+        content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(found, rows, strict=True)]
+        return Candidates.unread(found, [visible[owner] for owner in owners], origins, content_keys, read)
+
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
+        places = self._rows.places(*self._moment, ids)
+        rows = dict(zip(places.rows, places.ids, strict=True))
+        return self._vectors.vectors(self.view, space, rows, scopes)
+
+    def in_other_languages(
+        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
+    ) -> dict[MemoryId, str]:
+        """Return those of these memories that are visible and in another language, each with its language."""
+        marks = marks_but_of(language)
+        places = self._rows.places(*self._moment, list(ids))
+        found = self.view.keyword.marked(self.view, places.rows, list(marks), scopes)
+        pairs = zip(places.ids, places.rows, strict=True) if found else ()
+        return {identity: marks[found[row]] for identity, row in pairs if row in found}
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
+        shelves = {shelf.scope: shelf for shelf in self.view.shelves(frozenset(scope for scope, _ in sessions))}
+        ends = {key: shelves[str(key[0])].last_position(key[1]) for key in sessions if str(key[0]) in shelves}
+        return {key: end for key, end in ends.items() if end is not None}
