@@ -532,8 +532,8 @@ MUTANTS = (
     Mutant(
         "vectors of a foreign scope handed out",
         "storage/sqlite/index_reader.py",
-        "return self._vectors.vectors(view, space, rows, scopes)",
-        "return self._vectors.vectors(view, space, rows, scopes | {Scope('user', '2')})",
+        "return self._vectors.vectors(self.view, space, rows, scopes)",
+        "return self._vectors.vectors(self.view, space, rows, scopes | {Scope('user', '2')})",
         CONTRACT,
     ),
     Mutant(
