@@ -533,7 +533,7 @@ MUTANTS = (
         "vectors of a foreign scope handed out",
         "storage/sqlite/index_reader.py",
         "return self._vectors.vectors(self.view, space, rows, scopes)",
-        "return self._vectors.vectors(self.view, space, rows, scopes | {Scope('user', '2')})",
+        "return self._vectors.vectors(self.view, space, rows, scopes | {type(min(scopes))('user', '2')})",
         CONTRACT,
     ),
     Mutant(
