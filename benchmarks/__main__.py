@@ -167,7 +167,7 @@ def _scopes(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)x(\d+)", text.strip().lower())
     if not found or not int(found[1]) or int(found[2]) < 1:
         raise ConfigError(
-            f"{text!r} is no number of scopes", "write 1000x1000 for a thousand scopes of a thousand memories"
+            f"{text!r} is not a number of scopes", "write 1000x1000 for a thousand scopes of a thousand memories"
         )
     return int(found[1]), int(found[2])
 

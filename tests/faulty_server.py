@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_bytes(200, b"<html>\xff\xfe it works </html>", {})
 
     def not_an_object(self, request: Request) -> None:
-        """Answer with JSON that is no object."""
+        """Answer with JSON that is not an object."""
         self._send(200, ["no", "object"])
 
     def no_data(self, request: Request) -> None:

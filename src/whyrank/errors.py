@@ -9,7 +9,7 @@ WhyrankError (message, hint)
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
 │   ├── StoreFull          no space left on the disk
-│   ├── StoreUnavailable   deleted or replaced while open, or forked in the middle of a call
+│   ├── StoreUnavailable   deleted or replaced while open, or forked during a call
 │   └── StoreTimeout       a search took so long that its statement was aborted
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer

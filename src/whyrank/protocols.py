@@ -269,8 +269,8 @@ class AddedSpace(NamedTuple):
     def _about(self, notice: Notice) -> Notice:
         if notice.code != LACKING:
             return notice
-        lacking = f"some memories in another language have no {self.name} yet, so it does not vote for them"
-        return Notice(ADDED_LACKING, f"{lacking}; `whyrank embed` makes what is missing")
+        lacking = f"some memories in another language have no vector in {self.name} yet, so it does not vote for them"
+        return Notice(ADDED_LACKING, f"{lacking}; `whyrank embed` creates the missing vectors")
 
 
 @dataclass(frozen=True, slots=True)

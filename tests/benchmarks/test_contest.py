@@ -200,7 +200,7 @@ def test_a_folder_with_other_things_of_these_names_is_left_alone(
     assert main(["--from", str(kept), "--out", str(folder)]) == 0  # its own it writes again
     (folder / name).write_text("my own site", encoding="utf-8")
     assert main(["--from", str(kept), "--out", str(folder)]) == 2
-    assert f"{name} is there already" in capsys.readouterr().err
+    assert f"{name} already exists" in capsys.readouterr().err
     assert (folder / name).read_text("utf-8") == "my own site"
 
 
@@ -253,7 +253,7 @@ def test_the_command_runs_whyrank_and_the_usual_recipe(capsys: pytest.CaptureFix
         (["--sizes", "10k,5"], "'5' is no size"),
         (["--peers", "lancebd"], "did you mean 'lancedb'?"),
         (["--queries", "0"], "--queries must be at least 1"),
-        (["--scopes", "1000"], "'1000' is no number of scopes"),
+        (["--scopes", "1000"], "'1000' is not a number of scopes"),
     ],
 )
 def test_a_slip_is_answered_with_advice(typed: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

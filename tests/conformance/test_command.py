@@ -84,7 +84,7 @@ def test_a_page_that_is_not_of_these_reports_is_not_overwritten(
     (tmp_path / "notes.md").write_text("# My notes\n", encoding="utf-8")
     assert main(["--engine", f"{adapters}:Good", "--out", "notes"]) == 2
     assert main(["--engine", f"{adapters}:Good", "--html", "notes.md"]) == 2
-    assert capsys.readouterr().err.count("notes.md is there already") == 2
+    assert capsys.readouterr().err.count("notes.md already exists") == 2
     assert (tmp_path / "notes.md").read_text(encoding="utf-8") == "# My notes\n"
 
 
@@ -110,7 +110,7 @@ def test_the_list_names_engines_and_what_is_missing(capsys: pytest.CaptureFixtur
     [
         (["--engine", "lancdb"], "did you mean 'lancedb'?"),
         (["--engine", "whyrank", "--from", "x"], "leave out --engine"),
-        (["--html", "no/such/folder/page.html"], "name a file in a folder that is there"),
+        (["--html", "no/such/folder/page.html"], "name a file in an existing folder"),
         (["--seed", "-1"], "it is -1"),
     ],
 )

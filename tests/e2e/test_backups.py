@@ -46,12 +46,12 @@ def test_a_restore_over_memories_must_be_meant(call: Run, workspace: Path) -> No
     refused = call("restore", COPY)
     assert refused.status == 2
     assert "this replaces" in refused.err
-    assert "say --yes if that is meant" in refused.err
+    assert "pass --yes to confirm" in refused.err
     assert call("show", fact).status == 0
     told = call("restore", COPY, "--yes")
     assert told.status == 0
     kept = workspace / f"{STORE}.before-restore.bak"
-    assert f"the store as it was is kept as {kept}; delete it when nothing is missing" in told.out
+    assert f"the old store is kept as {kept}; delete it when nothing is missing" in told.out
     assert call("show", fact).status == 3
     assert call("restore", str(kept), "--yes", "--no-keep").status == 0
     assert call("show", fact).status == 0

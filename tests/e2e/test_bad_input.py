@@ -209,18 +209,18 @@ class Refused(NamedTuple):
 ARGUMENTS = [
     Refused(["search", "tea", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
     Refused(
-        ["search", "tea", "--limit", "many"], "config", "--limit: 'many' is no whole number", "whyrank search --help"
+        ["search", "tea", "--limit", "many"], "config", "--limit: 'many' is not a whole number", "whyrank search --help"
     ),
     Refused(["search", "tea", "--offset", "-1"], "config", "offset is -1", "give 0 or more"),
     Refused(["list", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
     Refused(["search", "tea", "--recipe", "soup"], "config", "no recipe 'soup'", "default, rrf"),
-    Refused(["search", "tea", "--scope", "planet:7"], "config", "'planet:7' is no scope", "write global, user:NAME"),
-    Refused(["search", "tea", "--scope", "user:"], "config", "'user:' is no scope", "write global, user:NAME"),
-    Refused(["ingest", "notes", "--scope", ""], "config", "'' is no scope", "write global, user:NAME"),
+    Refused(["search", "tea", "--scope", "planet:7"], "config", "'planet:7' is not a scope", "write global, user:NAME"),
+    Refused(["search", "tea", "--scope", "user:"], "config", "'user:' is not a scope", "write global, user:NAME"),
+    Refused(["ingest", "notes", "--scope", ""], "config", "'' is not a scope", "write global, user:NAME"),
     Refused(["search", "tea", "--kind", "song"], "config", "no kind 'song'", "chunk, fact"),
     Refused(["search", "tea", "--since", "soon"], "config", "since is 'soon'", "2026-03-14"),
     Refused(["search", "tea", "--before", "2026-02-30"], "config", "before is '2026-02-30'", "2026-03-14"),
-    Refused(["list", "--as-of", "9" * 400], "config", "no date", "2026-03-14"),
+    Refused(["list", "--as-of", "9" * 400], "config", "not a date", "2026-03-14"),
     Refused(
         ["search", "tea", "--embedding", "oracle"],
         "config",
@@ -241,9 +241,9 @@ ARGUMENTS = [
     Refused(["config", "limit", "9", "--default"], "config", "takes no value", "whyrank config KEY --default"),
     Refused(["config", "limit", "1001"], "config", "from 1 to 1000", "how many results"),
     Refused(["config", "store", "/elsewhere.db"], "config", "leads out of the workspace", "--store"),
-    Refused(["add", "bad \udcff byte"], "config", "the text holds bytes that are not UTF-8", "iconv"),
+    Refused(["add", "bad \udcff byte"], "config", "the text contains bytes that are not UTF-8", "iconv"),
     Refused(["recipes", "soup"], "config", "no recipe 'soup'", "default, rrf"),
-    Refused(["eval", "no/such/set"], "bad-dataset", "no/such/set is no folder", "queries.jsonl"),
+    Refused(["eval", "no/such/set"], "bad-dataset", "no/such/set is not a folder", "queries.jsonl"),
     Refused(["eval", "notes"], "bad-dataset", "neither corpus.jsonl nor files/", "needs one of them"),
     Refused(["eval", "notes", "--recipe", "soup"], "config", "no recipe 'soup'", "default, rrf"),
 ]
@@ -324,7 +324,9 @@ STRANGE = {
     "a pipe": Strange(lambda file: os.mkfifo(file), "not a regular file", failed=False),
     "a folder with a file's name": Strange(lambda file: file.symlink_to("."), "a link to a folder", failed=False),
     "a binary": Strange(lambda file: file.write_bytes(b"\x7fELF\x00\x01" * 100), "a binary file", failed=False),
-    "a huge file": Strange(lambda file: file.write_text("walrus " * 1_000), "7,000 bytes, over the cap", failed=False),
+    "a huge file": Strange(
+        lambda file: file.write_text("walrus " * 1_000), "7,000 bytes, over the limit", failed=False
+    ),
 }
 CAP = {"WHYRANK_INGEST_MAX_BYTES": "5000"}
 strange_files = pytest.mark.parametrize("name", STRANGE)
@@ -409,7 +411,7 @@ def test_nothing_readable_at_all_is_an_error(name: str, call: Run, odd: Path) ->
 def test_invalid_utf_8_is_replaced_with_a_remark(call: Run, odd: Path) -> None:
     (odd / "latin.md").write_bytes("# Café\n\nCrème brûlée on Thursdays.\n".encode("latin-1"))
     done = call("ingest", "odd", "--embedding", "none")
-    assert (done.status, done.err) == (0, "odd/latin.md: bytes that are no UTF-8 were replaced\n")
+    assert (done.status, done.err) == (0, "odd/latin.md: bytes that are not UTF-8 were replaced\n")
 
 
 def test_the_valid_words_of_a_broken_file_are_found(call: Run, odd: Path) -> None:
@@ -438,7 +440,7 @@ def test_a_name_of_a_file_stays_on_its_line_whatever_stands_in_it(odd: Path, cal
 
     dry, done = call("ingest", "odd", "--dry-run", *without), call("ingest", "odd", *without)
     assert f"  new      {shown}\n" in dry.out
-    assert f"{shown}: front matter, line 2: date = '2025-02-30': is no date\n" in done.err
+    assert f"{shown}: front matter, line 2: date = '2025-02-30': is not a date\n" in done.err
     assert "odd/bi\\rnary.md: a binary file\n" in done.err
 
     listed = call("list", "--path", "odd/two*", *without).out
@@ -457,7 +459,7 @@ def test_a_name_of_a_file_stays_on_its_line_whatever_stands_in_it(odd: Path, cal
 def test_lines_of_a_log_that_are_no_turns_are_counted(call: Run, odd: Path) -> None:
     (odd / "log.jsonl").write_text('{"text": "The bell rang twice."}\nnot json\n[1]\n{"text": 5}\n', encoding="utf-8")
     done = call("ingest", "odd", "--embedding", "none")
-    assert (done.status, done.err) == (0, "odd/log.jsonl: 3 lines are no turns, the first is line 2\n")
+    assert (done.status, done.err) == (0, "odd/log.jsonl: 3 lines are not turns, the first is line 2\n")
 
 
 @pytest.mark.parametrize("content", ["", "\n\n\n", "---\n---\n", "\ufeff", "---", "#", "```"])
@@ -676,21 +678,21 @@ def test_a_store_in_a_folder_that_may_not_be_written_is_refused(run_powerless: R
     (workspace / "shut").mkdir(mode=0o500)
     done = run_powerless("ingest", "notes", "--embedding", "none", "--store", "shut/new.db")
     assert (done.status, done.out) == (EXIT["store"], "")
-    assert "cannot be made here" in done.err
+    assert "cannot be created" in done.err
     assert "check the permissions" in done.err
 
 
 # -- settings ------------------------------------------------------------------------------------------------
 
 BAD_SETTINGS = {
-    "broken": ("limit = = 3", "cannot be read: Invalid value (at line 1", "mend the file"),
-    "not UTF-8": ("language = 'caf\udce9'", "cannot be read", "mend the file"),
+    "broken": ("limit = = 3", "cannot be read: Invalid value (at line 1", "fix the file"),
+    "not UTF-8": ("language = 'caf\udce9'", "cannot be read", "fix the file"),
     "unknown": ("limt = 3", "there is no setting 'limt'", "did you mean 'limit'?"),
     "unknown table": ("[chnk]\ntokens = 100", "there is no setting 'chnk.tokens'", "did you mean 'chunk.tokens'?"),
     "unlike anything": ("zzz = 1", "there is no setting 'zzz'", "`whyrank config` lists the settings"),
-    "out of range": ("limit = 5000", "must be from 1 to 1000", "how many results a search gives"),
-    "wrong type": ("limit = true", "must be a whole number", "how many results a search gives"),
-    "no number": ("[ranking]\nrecency_weight = nan", "must be from 0 to 1", "how much age may cost"),
+    "out of range": ("limit = 5000", "must be from 1 to 1000", "how many results a search returns"),
+    "wrong type": ("limit = true", "must be a whole number", "how many results a search returns"),
+    "no number": ("[ranking]\nrecency_weight = nan", "must be from 0 to 1", "how much age may lower a score"),
     "unknown embedder": (
         "embedding = 'oracle'",
         "there is no embedder 'oracle'",

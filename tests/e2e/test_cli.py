@@ -37,7 +37,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     ),
     "add": (["add", "Robin", "prefers", "tea"], "Robin prefers tea", {"memories", "refused"}),
     "update": (["update", "OLD", "--importance", "4"], "the old ferry", {"id", "text", "importance", "history"}),
-    "recalled": (["recalled", "TEA"], "1 memory of use", {"recalled"}),
+    "recalled": (["recalled", "TEA"], "1 memory recorded as useful", {"recalled"}),
     "prune": (["prune"], "0 memories pruned", {"pruned", "dry_run"}),
     "export": (["export", "--out", "all.jsonl"], "memories of global written to all.jsonl", {"exported", "file"}),
     "import": (
@@ -62,7 +62,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
-    "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
+    "check": (["check"], "pins lost: 0 of 1", {"pins", "kept", "moved", "lost", "checked"}),
     "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
     "mcp": (["mcp", "--print-config", "cursor"], ".cursor/mcp.json", {"client", "file", "config", "remark"}),
 }
@@ -195,7 +195,7 @@ def test_the_help_of_the_command_names_every_verb(verb: str, call: Run) -> None:
 def test_the_command_alone_prints_its_help(run: Run) -> None:
     done = run()
     assert done == Finished(0, run("--help").out, "")
-    assert "Begin with: whyrank ingest" in done.out
+    assert "Start with: whyrank ingest" in done.out
 
 
 def test_the_version_is_the_package_version(run: Run) -> None:
@@ -430,7 +430,7 @@ def test_what_is_gone_is_removed_with_its_folder_and_whoever_names_it_hears_how(
     refused = call("ingest", "notes/tea.md")
     assert refused.status != 0
     assert "notes/tea.md does not exist" in refused.err
-    assert "it goes when a folder it lay in is ingested" in refused.err
+    assert "they are removed when a folder it was in is ingested" in refused.err
     assert "1 deleted" in call("ingest", "notes").out
     assert "check the path" in call("ingest", "notes/tea.md").err
 

@@ -119,7 +119,7 @@ def test_what_somebody_else_wrote_is_not_overwritten(workspace: Path, measured: 
         (workspace / name).write_text(text)
         done = call("eval", measured, option, name)
         assert (done.status, (workspace / name).read_text()) == (2, text)
-        assert f"{name} is there already" in done.err
+        assert f"{name} already exists" in done.err
         assert "name another file" in done.err
     (workspace / "empty").touch()
     assert call("eval", measured, option, "empty").status == 0
@@ -169,7 +169,7 @@ def test_small_stores_are_measured_kept_shown_and_compared(workspace: Path, meas
     assert "4 stores of 2 files, seed 1: 8 questions asked" in done.out  # every file answers a question
     assert "the better single run: " in done.out
     for size in (3, 9):
-        assert f"notice: measured has 3 files: no store of {size} is drawn out of it\n" in done.err
+        assert f"notice: measured has 3 files: too few to draw stores of {size}\n" in done.err
     page = (workspace / "page.html").read_text(encoding="utf-8")
     assert "verdicts, each question counted once" in read(page).text
     shown = call("eval", "--from", "kept.json", "--html", "again.html")
@@ -181,7 +181,7 @@ def test_small_stores_are_measured_kept_shown_and_compared(workspace: Path, meas
     [compared] = data["against"]["sets"]
     assert (compared["set"], compared["queries"], compared["same"]) == ("measured, stores of 2", 3, 3)
     other = call("eval", measured, "--small", "2", "--draws", "4", "--seed", "7", "--against", "kept.json").out
-    assert "mind: the documents of the set are others" in other
+    assert "mind: the documents of the set differ" in other
 
 
 def test_small_stores_are_asked_what_they_cannot_answer(workspace: Path, measured: str, call: Run) -> None:
@@ -204,17 +204,17 @@ def test_small_stores_are_asked_what_they_cannot_answer(workspace: Path, measure
     [
         ((), 2, "no set is named"),
         (("SET", "--small", "0"), 2, "'0' is less than 1"),
-        (("SET", "--small", "2,x"), 2, "'x' is no whole number"),
-        (("SET", "--small", "3"), 2, "no set is larger than the stores to be drawn"),
+        (("SET", "--small", "2,x"), 2, "'x' is not a whole number"),
+        (("SET", "--small", "3"), 2, "no set is larger than the stores to draw"),
         (("SET", "--small", "2", "--run-out", "x.run"), 2, "--run-out and --small exclude each other"),
         (("SET", "--small", "2", "--abstention", "SET", "--plot", "x.svg"), 2, "--plot and --small exclude each other"),
-        (("SET", "--draws", "3"), 2, "--draws is about small stores"),
-        (("SET", "--seed", "3"), 2, "--seed is about small stores"),
+        (("SET", "--draws", "3"), 2, "--draws needs --small"),
+        (("SET", "--seed", "3"), 2, "--seed needs --small"),
         (("--from", "kept.json", "--small", "2"), 2, "--small needs a measurement"),
         (("SET", "--from", "kept.json"), 2, "leave one of them out"),
         (("--from", "nowhere.json"), 13, "nowhere.json is not there"),
         (("--from", "nowhere.json", "--html", "x.html"), 13, "nowhere.json is not there"),
-        (("--from", "bad.json", "--html", "x.html"), 13, "bad.json is no JSON"),
+        (("--from", "bad.json", "--html", "x.html"), 13, "bad.json is not JSON"),
         (("--from", "kept.json", "--html", "x.html", "--recipe", "rrf"), 2, "--recipe needs a measurement"),
         (("--from", "kept.json", "--html", "x.html", "--abstention"), 2, "--abstention needs a measurement"),
         (("SET", "--against", "old.json"), 13, "figures of each query"),

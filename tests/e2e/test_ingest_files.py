@@ -138,7 +138,7 @@ def test_an_answer_that_is_no_use_is_mended_once_and_then_kept(extract: Run, cal
     done = extract("--paths", "TOOLS.md")
     assert done.status == 14
     assert "failed TOOLS.md:1-3" in done.err
-    assert "1 chunk is left; the same command goes on from there" in done.err
+    assert "1 chunk is left; run the same command again to continue" in done.err
     assert len(server.requests) == 2
     kept = extract("--left-out", "--json").data["chunks"]
     assert [(chunk["path"], chunk["outcome"], len(chunk["lines"])) for chunk in kept] == [("TOOLS.md", "failed", 4)]
@@ -147,7 +147,7 @@ def test_an_answer_that_is_no_use_is_mended_once_and_then_kept(extract: Run, cal
     server.reply = sentences
     assert extract("--paths", "TOOLS.md").status == 0
     assert len(facts(call)) == 1
-    assert extract("--left-out").out == "nothing was left out\n"
+    assert extract("--left-out").out == "every line was stored\n"
 
 
 def test_orders_in_a_file_are_quoted_and_change_nothing(
@@ -172,7 +172,7 @@ def test_a_refused_key_stops_the_run_and_the_next_one_goes_on(extract: Run, call
     done = extract()
     assert done.status == 10
     assert "stopped: " in done.err
-    assert "2 chunks are left; the same command goes on from there" in done.err
+    assert "2 chunks are left; run the same command again to continue" in done.err
     assert len(facts(call)) == 1
     assert extract("--json").data["chunks"]["done_before"] == 1
     assert len(facts(call)) == 3
@@ -242,7 +242,7 @@ def test_where_no_file_matches_that_is_said(extract: Run) -> None:
         (("--paths", "../*.md"), "leads out of the workspace"),
         (("--paths", "/etc/*.md"), "leads out of the workspace"),
         (("--paths", ","), "there is no pattern"),
-        (("--scope", "nobody"), "is no scope"),
+        (("--scope", "nobody"), "is not a scope"),
         (("--plan", "--dry-run"), "not allowed with"),
         (("--workspace", "nowhere"), "there is no folder"),
     ],

@@ -21,7 +21,7 @@ def test_pins_are_recorded_listed_checked_and_removed(call: Run, workspace: Path
     assert "pinned: 'green tea' → notes/tea.md  within 5" in call("pin", "green tea", "notes/tea.md").out
     assert (workspace / ".whyrank/memory.pins").is_file()
     assert "'green tea' → notes/tea.md" in call("pin", "--list").out
-    assert call("check").out == "loses none of 1\n"
+    assert call("check").out == "pins lost: 0 of 1\n"
     assert "removed: 'green tea'" in call("pin", "--remove", "green tea").out
     assert call("check").status == 3
 
@@ -33,7 +33,7 @@ def test_a_lost_pin_ends_with_its_own_status_and_a_reason(call: Run) -> None:
     assert done.status == PINS_LOST.exit_status == 16
     assert "lost  'green tea' → notes/boat.md  within 1" in done.out
     assert "result 1 was asked for" in done.out
-    assert done.out.endswith("loses 1 of 2\n")
+    assert done.out.endswith("pins lost: 1 of 2\n")
 
 
 def test_the_json_of_a_check_tells_all(call: Run) -> None:
@@ -59,7 +59,7 @@ def test_the_json_of_a_check_tells_all(call: Run) -> None:
         (("pin", "--list", "green tea"), "--list takes no query"),
         (("pin", "green tea", "notes/tea.md", "--within", "0"), "within is 0"),
         (("pin", "green tea", "notes/nowhere.md"), "there is no memory"),
-        (("pin", "--remove", "green tea"), "nothing is pinned"),
+        (("pin", "--remove", "green tea"), "there is no such pin"),
         (("tune", "--queries", "0"), "queries is 0"),
         (("tune", "--recipe", "nope"), "there is no recipe"),
         (("tune", "--plot", "no/such/folder.svg"), "cannot be written"),
@@ -74,8 +74,8 @@ def test_what_makes_no_sense_is_refused_in_words(call: Run, typed: tuple[str, ..
 def test_pins_of_other_scopes_are_asked_for_by_name(call: Run) -> None:
     call("pin", "green tea", "notes/tea.md", "--scope", "user:1")
     assert call("check").status == 3
-    assert call("check", "--scope", "user:1").out == "loses none of 1\n"
-    assert call("check", "--all-scopes").out == "loses none of 1\n"
+    assert call("check", "--scope", "user:1").out == "pins lost: 0 of 1\n"
+    assert call("check", "--all-scopes").out == "pins lost: 0 of 1\n"
     assert "user:1" not in call("pin", "--list").out
     assert "user:1" in call("pin", "--list", "--all-scopes").out
 
@@ -94,4 +94,4 @@ def test_a_tuned_setting_that_something_stronger_overrides_is_said(call: Run, wo
     typed = ("tune", "--apply", "--queries", "200", "--scope", "user:1")
     done = call(*typed, WHYRANK_RANKING_VECTOR_WEIGHT="1.0")
     assert re.search(r"^ranking\.vector_weight = \S+ \(written\)$", done.out, re.M)
-    assert "ranking.vector_weight is still 1, from environment (WHYRANK_RANKING_VECTOR_WEIGHT)" in done.err
+    assert "ranking.vector_weight is still 1: it comes from environment (WHYRANK_RANKING_VECTOR_WEIGHT)" in done.err

@@ -161,13 +161,13 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("memory_search", {"query": "tea", "limit": -1}, "limit is -1"),
     ("memory_search", {"query": "tea", "max_tokens": 0}, "max_tokens is 0"),
     ("memory_search", {"query": "tea", "kind": "letter"}, "there is no kind"),
-    ("memory_search", {"query": "tea", "since": "soon"}, "is no date"),
+    ("memory_search", {"query": "tea", "since": "soon"}, "is not a date"),
     ("memory_search", {"query": "tea", "tags": {"a": 1}}, "give a text"),
     ("memory_get", {"id": "m_nothing"}, "there is no memory"),
     ("memory_get", {"id": "notes/tea.md:900-901"}, "there is no memory"),
     ("memory_get", {"id": "notes/tea.md", "offset": -3}, "offset is -3"),
     ("memory_add", {"text": ""}, "the text is empty"),
-    ("memory_add", {"text": "a\x00b"}, "holds a NUL"),
+    ("memory_add", {"text": "a\x00b"}, "contains a NUL"),
     ("memory_add", {"text": "x" * 100_001}, "100,001 characters"),
     ("memory_add", {"text": "tea", "importance": 9}, "importance is 9"),
     ("memory_add", {"text": "tea", "category": "gossip"}, "there is no category"),
@@ -346,7 +346,7 @@ def test_a_search_is_answered_while_a_fact_waits_for_the_lock_with_signs_of_life
             assert not (await waiting).is_error
             assert not any(answer.failed for answer in await asyncio.gather(*more))
         assert [progress for progress, _ in signs[:2]] == [1.0, 2.0]
-        assert signs[0][1] == "memory_add: 1 s, still at it"
+        assert signs[0][1] == "memory_add: 1 s, still running"
         assert "> Robin waits for the lock" in (await told(client, "memory_search", query="Robin lock")).text
 
     lived(workspace, transport, story, mode=mode)
@@ -603,11 +603,11 @@ def test_a_port_that_is_taken_is_named(server: Listening, call: Run) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["--scope", "nobody"], "'nobody' is no scope"),
+    (["--scope", "nobody"], "'nobody' is not a scope"),
     (["--http", "--token-file", "missing.txt"], "missing.txt cannot be read"),
     (["--http", "--port", "99999999"], "there is no port 99999999"),
     (["--print-config", "emacs"], "there is no client 'emacs'"),
-    (["--print-config", "claude-desktop", "--http"], "leave --http out"),
+    (["--print-config", "claude-desktop", "--http"], "omit --http"),
 ])  # fmt: skip
 def test_what_cannot_be_served_is_refused_at_the_start(call: Run, arguments: list[str], message: str) -> None:
     done = call("mcp", *arguments)

@@ -26,15 +26,15 @@ def test_what_an_earlier_whyrank_has_read_is_named_and_mended(call: Run, old: st
     found = call("doctor", "--store", old)
     assert found.status == WAITING.exit_status == 17
     assert found.out == (
-        "file: in order\nwords: 6 memories were read by an earlier whyrank\n"
-        "vectors: as an earlier whyrank made them; they go on answering\n"
+        "file: in order\nwords: 6 memories were indexed by an earlier whyrank\n"
+        "vectors: made by an earlier whyrank and still used\n"
     )
     assert "whyrank doctor --repair" in found.err
     assert "whyrank model use wordllama" in found.err
     mended = call("doctor", "--repair", "--store", old)
     assert mended.status == 0
     assert mended.out == (
-        "file: in order\n6 memories were read anew, 6 texts were embedded\nwords: in order\nvectors: in order\n"
+        "file: in order\n6 memories were reindexed, 6 texts were embedded\nwords: in order\nvectors: in order\n"
     )
     assert call("doctor", "--store", old).out == "file: in order\nwords: in order\nvectors: in order\n"
 
@@ -81,10 +81,10 @@ def test_the_doctor_gives_vectors_to_what_waits(call: Run, workspace: Path) -> N
 
 def test_status_and_answers_say_it_until_it_is_done(call: Run, old: str) -> None:
     assert "old words: 6\n" in call("status", "--store", old).out
-    assert "read by an earlier whyrank" in call("status", "--store", old).err
+    assert "indexed by an earlier whyrank" in call("status", "--store", old).err
     assert call("status", "--json", "--store", old).data["old_words"] == 6
-    assert "the words of 4 of these memories" in call("search", "tea", "--store", old).err
-    assert "the words of 6 of these memories" in call("search", "tea", "--scope", "user:42", "--store", old).err
+    assert "4 of these memories" in call("search", "tea", "--store", old).err
+    assert "6 of these memories" in call("search", "tea", "--scope", "user:42", "--store", old).err
     call("doctor", "--repair", "--store", old)
     assert call("status", "--json", "--store", old).data["old_words"] == 0
     assert "earlier whyrank" not in call("search", "tea", "--store", old).err
@@ -100,15 +100,15 @@ def test_a_damaged_file_is_named_and_mended_and_kept_as_it_was(call: Run, worksp
     found = call("doctor")
     assert found.status == 6
     assert found.out.startswith("file: damaged\n")
-    assert "\n  pages: the table names has damaged pages, which can be made anew" in found.out
-    assert "`whyrank doctor --repair` writes the store anew" in found.out
+    assert "\n  pages: the table names has damaged pages, which can be rebuilt" in found.out
+    assert "`whyrank doctor --repair` rewrites the store" in found.out
     as_data = call("doctor", "--json")
     assert (as_data.status, as_data.data["file"]["sound"], as_data.data["words"]) == (6, False, None)
     pages = [one for one in as_data.data["file"]["findings"] if one["code"] == "pages"]
     assert {(one["derived"], one["mended"], tuple(one["names"])) for one in pages} == {(True, False, ())}
     mended = call("doctor", "--repair")
     assert mended.status == 0
-    assert mended.out.startswith("file: mended\n")
+    assert mended.out.startswith("file: repaired\n")
     assert "memory.db.damaged.bak; delete it when nothing is missing" in mended.out
     assert call("doctor").out == "file: in order\nwords: in order\nvectors: in order\n"
     assert "notes/tea.md" in call("search", "green tea").out
@@ -187,7 +187,7 @@ def test_an_empty_file_is_a_store_that_was_never_written(call: Run, workspace: P
 def test_a_deep_look_says_what_it_has_compared(call: Run) -> None:
     found = call("doctor", "--deep")
     assert found.status == 0
-    assert re.search(r"^compared anew in \d+\.\d s: 7 memories, \d+ words, \d+ segments?, 7 vectors$", found.out, re.M)
+    assert re.search(r"^compared in \d+\.\d s: 7 memories, \d+ words, \d+ segments?, 7 vectors$", found.out, re.M)
     data = call("doctor", "--deep", "--json").data["compared"]
     assert (data["memories"], data["vectors"], data["records"]) == (7, 7, 7)
     assert call("doctor", "--json").data["compared"] is None

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         (["model", "zebra"], "give list, use, add, fetch, rollback, drop or rerank"),
         (["list", "--sort", "dat"], "did you mean 'date'?"),
         (["mcp", "--print-config", "cursr"], "did you mean 'cursor'?"),
-        (["list", "--limit", "x"], "whyrank: --limit: 'x' is no whole number"),
+        (["list", "--limit", "x"], "whyrank: --limit: 'x' is not a whole number"),
         (["search", "tea", "--as-of"], "whyrank: --as-of: expected one argument"),
-        (["status", "--zebra"], "`whyrank status --help` shows what can be typed"),
+        (["status", "--zebra"], "`whyrank status --help` shows the usage"),
     ],
 )
 def test_verbs_and_options(call: Run, typed: list[str], said: str) -> None:
@@ -86,9 +86,9 @@ def test_a_path_where_an_id_is_wanted_is_said_to_be_a_file(call: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["--limit", "0"], "a limit of 0 asks for no memories"),
-        (["--offset", "500"], "there is no memory from number 501 on"),
-        (["--tag", "zebra"], "no memory here passes what was asked for"),
+        (["--limit", "0"], "the limit is 0"),
+        (["--offset", "500"], "there are no memories from number 501 on"),
+        (["--tag", "zebra"], "no memory passes the filters"),
     ],
 )
 def test_an_empty_list_says_why_it_is_empty(call: Run, typed: list[str], said: str) -> None:
@@ -126,7 +126,7 @@ def test_where_nothing_is_near_the_way_to_look_is_named(call: Run) -> None:
 def test_a_limit_of_nothing_says_why_nothing_is_shown(call: Run) -> None:
     done = call("search", "tea", "--limit", "0")
     assert done.status == 0
-    assert "a limit of 0 asks for no results" in done.err
+    assert "the limit is 0" in done.err
 
 
 def test_a_page_behind_the_end_says_so(call: Run) -> None:
@@ -167,11 +167,11 @@ def test_what_a_fact_replaced_is_brought_back(call: Run) -> None:
 
 
 def test_a_filter_that_leaves_nothing_is_told_by_what_it_counts(call: Run) -> None:
-    assert "paths are those `whyrank list` shows" in call("search", "tea", "--path", "zebra/*").err
+    assert "paths are as `whyrank list` shows them" in call("search", "tea", "--path", "zebra/*").err
     by_time = call("search", "tea", "--as-of", "2001-01-01").err
-    assert "counts by when a memory was stored" in by_time
+    assert "compares with the time when a memory was stored" in by_time
     assert "paths" not in by_time
-    assert "count by the date of a memory" in call("search", "tea", "--since", "2101-01-01").err
+    assert "compare with the date of a memory" in call("search", "tea", "--since", "2101-01-01").err
 
 
 def test_the_space_that_answers_is_said_once(call: Run) -> None:

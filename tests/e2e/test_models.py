@@ -117,7 +117,7 @@ def test_without_a_store_only_the_setting_is_written(model: Run, workspace: Path
 @pytest.mark.usefixtures("workspace")
 def test_what_is_stronger_than_the_file_is_named(model: Run) -> None:
     done = model("use", "minilm", WHYRANK_EMBEDDING="none")
-    assert "none stays in use, because of environment (WHYRANK_EMBEDDING)" in done.err
+    assert "none stays in use because of environment (WHYRANK_EMBEDDING)" in done.err
 
 
 def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: Run, workspace: Path) -> None:
@@ -126,7 +126,7 @@ def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: R
     answer = call(*asked, WHYRANK_MODEL_FOLDER=str(MODELS)).data
     assert answer["hits"] == call("search", "green tea", "--json").data["hits"]
     [notice] = [notice for notice in answer["notices"] if notice["code"] == "model-differs"]
-    assert "wordllama answers" in notice["message"]
+    assert "wordllama is used" in notice["message"]
     assert "`whyrank model use minilm` changes that" in notice["message"]
     assert MINILM not in spaces(workspace)
 
@@ -141,9 +141,9 @@ def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: R
         (("melt", "minilm"), "there is no action 'melt'"),
         (("rollback", "minilm"), "`whyrank model use minilm` changes to one"),
         (("list", "--check"), "belong to `model use`"),
-        (("use", "minilm", "--background", "--check"), "--background shows nothing"),
-        (("add", "minilm"), "minilm knows en alone"),
-        (("add",), "which model to add was not said"),
+        (("use", "minilm", "--background", "--check"), "--background prints no report"),
+        (("add", "minilm"), "minilm only knows en"),
+        (("add",), "no model to add was named"),
         (("rollback", "--background"), "belongs to `model use` and `model add`"),
         (("drop", "wordllama"), "change to another one first"),
     ],
@@ -253,7 +253,7 @@ def test_a_folder_is_too_and_what_it_does_not_say_is_asked_for(any_model: Run, w
 @pytest.mark.parametrize(
     ("typed", "complaint"),
     [
-        (("use", "hf:tiny"), "it is hf:ORG/MODEL"),
+        (("use", "hf:tiny"), "it must be hf:ORG/MODEL"),
         (("use", "minilm", "--pooling", "cls"), "has its own pooling"),
         (("list", "--prompt", "bge"), "belong to `model use`"),
         (("rerank",), "hf:ORG/MODEL, ./FOLDER, none"),

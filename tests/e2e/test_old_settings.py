@@ -56,4 +56,4 @@ def test_a_slider_can_be_moved_and_a_recipe_without_it_says_so(workspace: Path, 
     moved = call("search", "when does Suzy drink tea?", "--recipe", "openvault", "--explain")
     assert "3.750 ×" in moved.out  # 0.25 × 15 for the vectors
     assert "11.250 ×" in moved.out  # 0.75 × 15 for the words
-    assert "ranking.alpha has no place in the recipe 'default'" in call("search", "tea").err
+    assert "ranking.alpha has no effect in the recipe 'default'" in call("search", "tea").err

@@ -35,7 +35,7 @@ def test_an_export_takes_the_place_of_an_earlier_one_of_its_scope_alone(call: Ru
     before = (workspace / "kept.jsonl").read_bytes()
     refused = call("export", "--out", "kept.jsonl")
     assert refused.status == 2
-    assert "is there already, and is not an export of global" in refused.err
+    assert "already exists and is not an export of global" in refused.err
     assert "name another file" in refused.err
     assert (workspace / "kept.jsonl").read_bytes() == before
     refused = call("export", "--out", "notes/tea.md", "--json")
@@ -95,7 +95,7 @@ def test_a_workspace_that_is_not_there_is_not_made(call: Run, workspace: Path, v
     refused = call(*verb, "--workspace", "tpyo")
     assert (refused.status, refused.out) == (2, "")
     assert f"there is no folder {workspace / 'tpyo'}" in refused.err
-    assert "make it, or name another one with --workspace" in refused.err
+    assert "create it, or name another one with --workspace" in refused.err
     assert not (workspace / "tpyo").exists()
     assert call("status", WHYRANK_WORKSPACE="tpyo").status == 2
     assert (workspace / STORE).exists()

@@ -24,7 +24,7 @@ def user_file(tmp_path: Path) -> Path:
 
 def test_a_served_model_is_set_up_listed_and_used(call: Run, tmp_path: Path, workspace: Path) -> None:
     with FaultyServer(key=SECRET) as server:
-        assert "nobody said where" in call("model", "use", "openai").err
+        assert "no server of" in call("model", "use", "openai").err
         assert call("config", "embedder.url", server.url).status == 0
         assert call("config", "embedder.model", "m").status == 0
         listed = {found["name"]: found for found in call("model", "list", "--json").data["models"]}
@@ -60,7 +60,7 @@ def test_a_workspace_without_a_server_is_served_by_the_model_it_is_embedded_with
     found = call("search", "green tea", "--json")
     assert found.data["hits"][0]["path"] == "notes/tea.md"
     [notice] = [notice for notice in found.data["notices"] if notice["code"] == "model-differs"]
-    assert notice["message"].startswith("wordllama answers")
+    assert notice["message"].startswith("wordllama is used")
     assert call("status").status == 0
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_url_is_refused_and_not_written(call: Run, tmp_path: Path, gi
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "is no file"), ("two words\n", "is no key"), ("", "is no key"), ("x" * 5_000, "too long")],
+    [(None, "is not a file"), ("two words\n", "is not valid"), ("", "is not valid"), ("x" * 5_000, "too long")],
 )
 def test_a_key_file_that_holds_no_key_is_an_error_that_does_not_show_it(
     call: Run, tmp_path: Path, content: str | None, said: str

@@ -105,10 +105,10 @@ def test_standard_input_is_a_list(lists: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("hello world", "line 1 has 2 columns, and a TREC run 6"),
+        ("hello world", "line 1 has 2 columns; a TREC run has 6"),
         ('[["a", 1], ["b"]]', 'entry 2 is ["b"]'),
-        ('[["a", "much"]]', "entry 1 has the score 'much', which is no finite number"),
-        ('[["a", NaN]]', "no finite number"),
+        ('[["a", "much"]]', "entry 1 has the score 'much', which is not a finite number"),
+        ('[["a", NaN]]', "not a finite number"),
         ('[{"id": "a"}]', "entry 1 has no score"),
         ('[{"score": 1}]', "entry 1 has no id"),
         ('{"id": "a", "score": 1}\n{"id":', "line 2: "),
@@ -131,12 +131,12 @@ def test_files_that_do_not_go_together_are_refused(call: Run, lists: Path) -> No
     for arguments, named in (
         (("keyword.json", "bm25.run"), "'keyword' does not"),
         (("keyword.json", "keyword.json"), "two lists are called 'keyword'"),
-        (("keyword.json", "--weight", "near=1"), "which is no run"),
-        (("keyword.json", "--weight", "keyword=x"), "is no number"),
+        (("keyword.json", "--weight", "near=1"), "which is not a run"),
+        (("keyword.json", "--weight", "keyword=x"), "is not a number"),
         (("keyword.json", "--k", "0"), "k is 0"),
-        (("keyword.json", "--k", "many"), "'many' is no number"),
-        (("keyword.json", "--texts", "vector.json"), "holds no texts by id"),
-        (("image.json",), "image.json is no text"),
+        (("keyword.json", "--k", "many"), "'many' is not a number"),
+        (("keyword.json", "--texts", "vector.json"), "contains no texts by id"),
+        (("image.json",), "image.json is not text"),
     ):
         done = call("rank", *arguments)
         assert (done.status, named in done.err) == (2, True), done.err

@@ -533,7 +533,7 @@ def test_without_a_token_everybody_on_this_machine_may_ask(workspace: Path) -> N
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--no-token", "--host", "0.0.0.0"], "without a token everybody"),
     (["--workers", "0"], "there are 0 workers"),
-    (["--scope", "nobody"], "'nobody' is no scope"),
+    (["--scope", "nobody"], "'nobody' is not a scope"),
     (["--token-file", "missing.txt"], "missing.txt cannot be read"),
     (["--port", "99999999"], "there is no port 99999999"),
     (["--tenants", "tenants.toml", "--read-only"], "--tenants says for each tenant"),

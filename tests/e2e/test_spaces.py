@@ -107,8 +107,8 @@ def test_a_model_that_loses_pins_is_not_taken(call: Run, served: FaultyServer, w
     done = call("model", "use", "openai", "--check")
     assert done.status == 16
     assert "of the first 10 results are the same over" in done.out
-    assert "loses 1 of 1 pin" in done.out
-    assert "--force changes to openai all the same" in done.out
+    assert "pins lost: 1 of 1" in done.out
+    assert "--force changes to openai anyway" in done.out
     assert not (workspace / "whyrank.toml").exists()
     assert roles(call)[SERVED] == ("filling", 0)
     again = call("model", "use", "openai", "--check", "--force", "--json")

@@ -88,7 +88,7 @@ def test_a_write_takes_some_along_and_an_ingest_all(store: Path, tmp_path: Path)
     (tmp_path / "new.md").write_text("# New\n\nA file.\n", encoding="utf-8")
     with whyrank.open(store, workspace=store.parent) as engine:
         report = engine.ingest(tmp_path / "new.md")
-        assert ("words", "those of 6 memories that were stored before were read anew") in report.remarks
+        assert ("words", "6 memories that were stored before were reindexed") in report.remarks
         assert engine.maintenance.stale_count() == 0
 
 

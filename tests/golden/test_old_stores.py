@@ -39,7 +39,7 @@ def test_whoever_opens_an_old_store_hears_where_it_is_kept_as_it_was(
         whyrank.open(copy, workspace=tmp_path).close()
     newest = MIGRATIONS[-1].version
     assert [record.getMessage() for record in caplog.records if record.name == schema.__name__] == [
-        f"{copy} was brought from schema 4 to {newest}; as it was it is kept in {copy}.schema4.bak"
+        f"{copy} was migrated from schema 4 to {newest}; the old file is kept in {copy}.schema4.bak"
     ]
 
 

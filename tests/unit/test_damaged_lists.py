@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
 LEFT_OUT = (
-    "the tags of 1 memory were damaged, so nobody knows whether it says what is asked for; "
-    "`whyrank doctor` names what is damaged, and `--repair` mends it"
+    "the tags of 1 memory were damaged, so it is unknown whether it matches the filter; `whyrank doctor` "
+    "lists what is damaged, and `--repair` fixes it"
 )
 
 
@@ -106,9 +106,9 @@ def test_a_search_goes_on_and_says_so_also_where_stages_read_every_candidate(
 
 def test_a_repair_keeps_a_fact_whose_tags_cannot_be_read(engine: whyrank.Engine) -> None:
     [finding] = engine.doctor().findings
-    assert (finding.code, finding.message[:65]) == (
+    assert (finding.code, finding.message[:49]) == (
         "fields",
-        "1 fact has fields that no memory can have, which will be blank: m",
+        "1 fact has invalid fields, which will be blank: m",
     )
     assert [(one.code, one.mended) for one in engine.doctor(repair=True).findings] == [("fields", True)]
     assert {memory.text: memory.tags for memory in engine.list()} == {BROKEN: (), WHOLE: ("drink",)}

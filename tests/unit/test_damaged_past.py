@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LOST = "what stood there before 1 change was damaged and cannot be read"
+LOST = "what it was before 1 change was damaged and cannot be read"
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_an_export_goes_on_and_says_so(engine: whyrank.Engine) -> None:
 
 def test_the_doctor_finds_it(engine: whyrank.Engine) -> None:
     assert [(one.code, one.message) for one in engine.doctor().findings] == [
-        ("books", "1 of what memories were before cannot be read")
+        ("books", "1 of the history of memories cannot be read")
     ]
 
 

@@ -206,7 +206,7 @@ def test_a_store_whose_model_cannot_be_made_serves_words_and_says_what_mends_it(
     assert [hit.memory.text for hit in results] == ["green tea"]
     [said] = [notice.message for notice in results.notices if notice.code == "vector-off"]
     assert "first" in said
-    assert "`change_model()` embeds the memories anew" in said
+    assert "`models.use()` embeds the memories again" in said
 
 
 def test_a_memory_of_another_scope_cannot_be_replaced(engine: whyrank.Engine) -> None:
@@ -238,7 +238,7 @@ def test_forgetting_a_correction_brings_back_what_it_corrected(engine: whyrank.E
 
 @pytest.mark.parametrize("given", [["tea"], "tea", [("d1", "tea")], [{"id": "d1", "text": "tea"}]])
 def test_what_is_no_document_is_refused_with_what_one_is(engine: whyrank.Engine, given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"is no document \(give whyrank.Document\(id, text"):
+    with pytest.raises(ConfigError, match=r"is not a document \(give whyrank.Document\(id, text"):
         engine.add_documents(given)
 
 
@@ -501,7 +501,7 @@ def test_filters_that_say_nothing_ask_what_a_question_without_filters_asks() -> 
 
 @pytest.mark.parametrize("place", ["no/such/memory.db", "no/such/.whyrank/memory.db"])
 def test_a_store_in_a_folder_that_is_not_there_makes_no_folders(tmp_path: Path, place: str) -> None:
-    with pytest.raises(StoreError, match=r"there is no folder .*no/such for the store.*make it, or choose another"):
+    with pytest.raises(StoreError, match=r"there is no folder .*no/such for the store.*create it, or choose another"):
         whyrank.open(tmp_path / place, workspace=tmp_path, embedding="none")
     assert not [*tmp_path.iterdir()]
 
@@ -521,10 +521,10 @@ def test_the_folder_of_stores_is_made(tmp_path: Path) -> None:
         (lambda engine: engine.why("tea", "m_1", over=5), "the memory is 5"),
         (lambda engine: engine.forget(None), "the memory is None"),
         (lambda engine: engine.forget(["m_1"]), "the memory is .'m_1'."),
-        (lambda engine: engine.search("tea", scope=5), "5 is no scope.*user:NAME"),
-        (lambda engine: engine.search("tea", tags=5), "5 is no text, and no list of texts"),
+        (lambda engine: engine.search("tea", scope=5), "5 is not a scope.*user:NAME"),
+        (lambda engine: engine.search("tea", tags=5), "5 is neither a text nor a list of texts"),
         (lambda engine: engine.search("tea", path=5), "the path pattern is 5"),
-        (lambda engine: engine.add("tea", tags=5), "5 is no text, and no list of texts"),
+        (lambda engine: engine.add("tea", tags=5), "5 is neither a text nor a list of texts"),
         (lambda engine: engine.ingest(), "no path was named"),
     ],
 )
@@ -547,7 +547,7 @@ def test_a_memory_of_another_scope_is_answered_as_one_that_is_not_there(engine: 
     said = []
     for identity in (foreign, "m_unknown"):
         for ask in (engine.get, lambda identity: engine.why("tea", identity)):
-            with pytest.raises(NotFound, match="name that with --scope") as refused:
+            with pytest.raises(NotFound, match="add --scope") as refused:
                 ask(identity)
             said.append((refused.value.message.replace(identity, "ID"), refused.value.hint))
     assert said[:2] == said[2:]

@@ -48,12 +48,12 @@ def test_only_what_stands_under_an_even_number_of_nots_speaks_for_a_memory() -> 
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        (TEA, "it does not hold tea"),
-        (All((MILK, TEA)), "it does not hold tea"),
-        (Not(MILK), "it holds milk"),
-        (Either((TEA, OIL)), "it holds neither of tea, oil"),
+        (TEA, "it does not contain tea"),
+        (All((MILK, TEA)), "it does not contain tea"),
+        (Not(MILK), "it contains milk"),
+        (Either((TEA, OIL)), "it contains neither of tea, oil"),
         (WORK, "it is not tag:work"),
-        (All((MILK, Not(Either((MILK, OIL))))), "it holds milk OR oil"),
+        (All((MILK, Not(Either((MILK, OIL))))), "it contains milk OR oil"),
         (All((MILK, Not(TEA))), None),
     ],
 )

@@ -69,11 +69,11 @@ def test_every_field_is_kept(engine: Engine) -> None:
         ({"decay": "slow"}, "no decay class 'slow'"),
         ({"trust": "blind"}, "no trust 'blind'"),
         ({"valid_from": "2026-02-01", "valid_until": "2026-01-01"}, "not before"),
-        ({"valid_until": "someday"}, "no date"),
+        ({"valid_until": "someday"}, "not a date"),
         ({"tags": ["a\x00"]}, "NUL"),
         ({"entities": ["a\ud800"]}, "surrogate"),
         ({"name": "x" * 1_001}, "1001 characters"),
-        ({"key": " "}, "no key"),
+        ({"key": " "}, "key is not valid"),
         ({"mood": "blue"}, "no 'mood'"),
     ],
 )
@@ -121,7 +121,7 @@ def test_duplicates_are_known_by_the_text_a_fact_has_now(engine: Engine) -> None
     assert (other.outcome, other.memory.id == fact.id) == ("stored", False)
     assert engine.get(fact.id).text == "Suzy drinks coffee"
     assert engine.facts.remember("Suzy drinks tea").memory.id == other.memory.id
-    with pytest.raises(ConfigError, match="says that already"):
+    with pytest.raises(ConfigError, match="already has this text"):
         engine.update(fact.id, text="SUZY drinks tea")
 
 
@@ -525,7 +525,7 @@ def test_forgetting_a_part_of_a_file_says_that_the_file_still_holds_it(engine: E
     engine.ingest(tmp_path / "tea.md", base=tmp_path)
     [chunk] = engine.list(path="tea.md")
     [said] = engine.forget(chunk.id).remains
-    assert said.startswith("tea.md still holds it")
+    assert said.startswith("tea.md still contains it")
 
 
 @pytest.mark.parametrize("becomes", ["again", "by a change"])

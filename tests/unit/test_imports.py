@@ -86,7 +86,7 @@ def test_a_second_import_changes_nothing(tmp_path: Path, opened: Opened) -> None
 def test_a_dry_run_says_the_same_and_changes_nothing(tmp_path: Path, opened: Opened) -> None:
     with opened("one.db") as engine:
         lived(engine, tmp_path)
-        file = written(tmp_path, [*lines(engine), "no JSON"])
+        file = written(tmp_path, [*lines(engine), "not JSON"])
     with opened("two.db") as engine:
         dry = engine.import_from("whyrank", file, dry_run=True)
         assert lines(engine) == []
@@ -127,12 +127,12 @@ def test_an_id_of_another_scope_is_not_taken(tmp_path: Path, opened: Opened) -> 
 
 GOOD: dict[str, Any] = {"id": "m_1", "text": "tea", "scope": "global", "created": "2026-01-01T00:00:00Z", "format": 1}
 BAD = {
-    "no JSON": "{",
+    "not JSON": "{",
     "nested too deeply": "[" * 100_000,
     "a list": "[1]",
     "without an id": json.dumps({"text": "tea", "scope": "global", "format": 1}),
     "of a later format": json.dumps({**GOOD, "format": 2}),
-    "half a character": json.dumps({**GOOD, "text": "\ud83d"}),
+    "half a surrogate pair": json.dumps({**GOOD, "text": "\ud83d"}),
     **{
         f"{name} {value!r}": json.dumps({**GOOD, name: value})
         for name, value in {
@@ -164,7 +164,7 @@ def test_bytes_that_are_no_text_and_lines_without_end_are_bad_lines(
     with opened("one.db") as engine:
         done = engine.import_from("whyrank", tmp_path / "all.jsonl")
         assert [(one.line, one.reason) for one in done.bad] == [
-            (1, "it is no UTF-8"),
+            (1, "it is not UTF-8"),
             (2, "it is longer than 1,000 bytes"),
         ]
         assert done.new == 1
@@ -188,7 +188,7 @@ def test_an_unknown_format_and_a_missing_file_are_named(tmp_path: Path, opened: 
 
 
 def test_a_moment_between_two_microseconds_comes_back_as_it_was(tmp_path: Path, opened: Opened) -> None:
-    """1763430000.1234567 is no whole number of microseconds: ISO 8601 alone would give ….123457."""
+    """1763430000.1234567 is not a whole number of microseconds: ISO 8601 alone would give ….123457."""
     moment = 1763430000.1234567
     with opened("one.db") as engine:
         engine.facts.import_memories(

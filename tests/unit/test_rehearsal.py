@@ -106,7 +106,7 @@ def test_scope_is_a_wall_for_tuning_too(tmp_path: Path) -> None:
 
 def test_a_recipe_without_weights_has_nothing_to_fit(engine: whyrank.Engine) -> None:
     tuning = engine.tune(recipe="rrf")
-    assert (tuning.decision, tuning.reason, tuning.trials) == ("keep", "the recipe has nothing to fit", ())
+    assert (tuning.decision, tuning.reason, tuning.trials) == ("keep", "the recipe has no setting to fit", ())
 
 
 def test_without_an_embedder_only_the_name_bonus_is_tried(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_one_who_never_gets_to_change_them_says_so() -> None:
         store.put_note(NOTE, (store.note(NOTE) or "") + " ")
         return Roles(OLD)
 
-    with pytest.raises(StoreError, match="by somebody else"):
+    with pytest.raises(StoreError, match="another process"):
         serving.change(disturbed)
 
 
@@ -93,7 +93,7 @@ def test_a_model_of_another_version_does_not_serve_the_old_vectors() -> None:
     makers = Makers("test", make=lambda provider, settings: WordDirections(32, "version-2"))
     made = Serving(MemoryStore(), None, makers).made(Space("testing/version-1", "test"))
     assert isinstance(made, MissingModel)
-    with pytest.raises(ProviderUnavailable, match="`whyrank model use test` embeds the memories anew"):
+    with pytest.raises(ProviderUnavailable, match="`whyrank model use test` embeds the memories again"):
         made.query("tea")
 
 

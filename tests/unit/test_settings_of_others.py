@@ -142,7 +142,7 @@ def test_without_the_hybrid_the_least_score_is_a_cosine(tmp_path: Path, home: di
 def test_what_is_switched_off_changes_nothing_and_says_so(tmp_path: Path, home: dict[str, str]) -> None:
     config = loaded(tmp_path, home, "[memorySearch.query.hybrid.mmr]\nlambda = 0.5\n")
     assert (config["recipe"], config["ranking.mmr_lambda"]) == ("default", None)
-    assert "nothing is switched on" in config.notices[0].message
+    assert "it has no effect" in config.notices[0].message
 
 
 @pytest.mark.parametrize(

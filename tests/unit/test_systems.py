@@ -101,7 +101,7 @@ def test_without_its_package_the_files_are_fetched_and_give_the_same_vectors(ind
     texts = ["green tea in the morning", "a boat at the second quay"]
     publish(index)
     models = tmp_path / "models"
-    with pytest.raises(MissingExtra, match="is not here") as failure:
+    with pytest.raises(MissingExtra, match="is not installed") as failure:
         WordLlama(models=models)
     assert "`whyrank model fetch wordllama` gets it (19 MB)" in failure.value.hint
     assert install(models) is True
@@ -117,7 +117,7 @@ def test_files_with_another_hash_are_refused(index: Path, tmp_path: Path) -> Non
     publish(index, is_forged=True)
     with pytest.raises(ProviderError, match=r"its weights/l2_supercat_256\.safetensors is not the one expected"):
         install(tmp_path)
-    with pytest.raises(MissingExtra, match="is not here"):
+    with pytest.raises(MissingExtra, match="is not installed"):
         WordLlama(models=tmp_path)
 
 
@@ -144,7 +144,7 @@ def test_on_the_command_line_the_first_use_says_what_to_type_and_later_ones_are_
 
     first = typed("ingest", "tea.md", "--store", "memory.db")
     assert first.returncode != 0
-    assert "wordllama, the default model, is not here" in first.stderr
+    assert "wordllama, the default model, is not installed" in first.stderr
     assert "`whyrank model fetch wordllama` gets it" in first.stderr
     publish(index)
     assert "was fetched into" in typed("model", "fetch", "wordllama").stdout

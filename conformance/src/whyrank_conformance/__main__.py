@@ -98,7 +98,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving."""
-        raise UsageError(message, f"`{self.prog} --help` shows what can be typed")
+        raise UsageError(message, f"`{self.prog} --help` shows the usage")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,12 +140,12 @@ def _check_file(file: Path, is_ours: Callable[[str], bool], kind: str) -> None:
     """Refuse a file that cannot be written, or that holds something else."""
     folder = file.absolute().parent
     if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
-        raise UsageError(f"{file} cannot be written", "name a file in a folder that is there")
+        raise UsageError(f"{file} cannot be written", "name a file in an existing folder")
     if file.exists():
         with file.open(encoding="utf-8", errors="replace") as lines:
             beginning = lines.read(_BEGINNING)
         if beginning and not is_ours(beginning):
-            raise UsageError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+            raise UsageError(f"{file} already exists and is not {kind}", "name another file, or move that one away")
 
 
 def _run(asked: argparse.Namespace) -> Conformance:

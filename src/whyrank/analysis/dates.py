@@ -259,7 +259,7 @@ def _named(said: str, today: date, away: dict[str, int]) -> Iterator[str]:
 
 
 def _counted(said: str, today: date) -> Iterator[str]:
-    """Yield "three weeks ago" and "in two days"; a number of days alone is no date."""
+    """Yield "three weeks ago" and "in two days"; a number of days alone is not a date."""
     for match in _COUNTED.finditer(said) if _mentions(said, _UNITS) else ():
         if bool(match["ahead"]) == bool(match["ago"]):
             continue
@@ -318,7 +318,7 @@ def _relative_day(today: date, days: int) -> Iterator[str]:
     yield from day_words(there.day, there.month, there.year)
 
 
-_TOO_FAR = 1e15  # beyond this a number is no moment in any unit
+_TOO_FAR = 1e15  # beyond this a number is not a time in any unit
 _MILLISECONDS_FROM = 1e11  # a number beyond this is milliseconds: in seconds it would be the year 5138
 # Numbers that are dates as they are written: as seconds they would be moments of 1970.
 _YEARS, _DAYS_WRITTEN = range(1900, 2101), range(1900_01_01, 2101_01_01)
@@ -327,7 +327,7 @@ _FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %B, %Y", "%B %d,
 
 
 def parse_date(value: object) -> float | None:
-    """Return a moment as seconds since 1970, or None if it is no date."""
+    """Return a moment as seconds since 1970, or None if it is not a date."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, date):

@@ -184,11 +184,11 @@ def _words(text: str, kind: QueryKind, default_language: str) -> tuple[str, ...]
 
 def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:
     if replaced:
-        yield Notice("query-cleaned", "the query held characters that cannot be stored; they were replaced")
+        yield Notice("query-cleaned", "the query contained characters that cannot be stored; they were replaced")
     if characters > MAX_QUERY_CHARACTERS:
         yield Notice("query-cut", f"only the first {MAX_QUERY_CHARACTERS} characters of the query were read")
     if terms > MAX_TERMS:
-        yield Notice("terms-cut", f"the keyword run looked for the first {MAX_TERMS} of {terms} different words")
+        yield Notice("terms-cut", f"the keyword run searched for the first {MAX_TERMS} of {terms} different words")
 
 
 def long_terms(terms: Sequence[str], text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -402,7 +402,7 @@ _PIECE = pattern(
 _LETTER = pattern(r"[\p{L}\p{N}]")
 _BEGINNING = pattern(r"[\p{L}\p{M}\p{N}_\-./:@'\\+#]+")  # the signs a token may hold
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
-QUOTE_IT = "put it in quotes to look for it as text, or ask in the plain syntax"
+QUOTE_IT = "put it in quotes to search for it as text, or use the plain syntax"
 
 
 class Piece(NamedTuple):
@@ -431,7 +431,9 @@ def asked_for(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | 
     plain = analyse(" ".join(_spoken(leaves)), default_language, now)
     notices = [*reading.notices]
     if cleaned.replaced:
-        notices.append(Notice("query-cleaned", "the query held characters that cannot be stored; they were replaced"))
+        notices.append(
+            Notice("query-cleaned", "the query contained characters that cannot be stored; they were replaced")
+        )
     terms = tuple(dict.fromkeys(leaf.term for leaf in leaves if isinstance(leaf, Holds)))
     named = tuple(term for leaf in leaves if isinstance(leaf, Says) for term in _terms_in(leaf, default_language))
     terms = tuple(dict.fromkeys((*terms, *named)))
@@ -492,12 +494,10 @@ class _Reading:
             place = match.end()
             kind = match.lastgroup
             if match["bad"]:
-                raise self._wrong("a quotation mark is not closed", match.start("bad"), "close it, or take it out")
+                raise self._wrong("a quotation mark is not closed", match.start("bad"), "close it, or remove it")
             if match["phrase"] is not None:
                 if match["starred"]:
-                    raise self._wrong(
-                        "a phrase cannot be a beginning", match.start("starred"), "put the * behind a word"
-                    )
+                    raise self._wrong("a phrase cannot be a prefix", match.start("starred"), "put the * after a word")
                 yield Piece("phrase", match["phrase"], match.start("phrase"), match["field"] or "")
             elif match["word"] is not None:
                 is_operator = match["word"] in _OPERATORS and not match["field"]
@@ -527,7 +527,7 @@ class _Reading:
     def _one(self, depth: int) -> Expression | None:
         piece = self._next()
         if piece is None:
-            raise self._wrong("a word is missing", len(self.text), "write one behind the last operator")
+            raise self._wrong("a word is missing", len(self.text), "write one after the last operator")
         if depth > MAX_DEPTH:
             raise self._wrong("parentheses or NOTs are too deep", piece.place, f"nest at most {MAX_DEPTH}")
         self._place += 1
@@ -543,7 +543,7 @@ class _Reading:
                 return inside
             case "word" | "phrase":
                 return self._leaf(piece)
-        raise self._wrong(f"a word is missing before {piece.text}", piece.place, "write one, or take it out")
+        raise self._wrong(f"a word is missing before {piece.text}", piece.place, "write one, or remove it")
 
     def _leaf(self, piece: Piece) -> Leaf | None:
         if piece.field:
@@ -555,24 +555,22 @@ class _Reading:
             and ALIASES.get(piece.text[:-1], piece.text[:-1]) in MEMORY_FIELDS
             and piece.text[-1] == ":"
         ):
-            raise self._wrong(
-                "a field names nothing", piece.place, "write what it says behind the colon, as in tag:work"
-            )
+            raise self._wrong("a field has no value", piece.place, "write its value after the colon, as in tag:work")
         term = term_for(piece.text, self._latin)
         if term:
             quoted = f'"{piece.text}"' if piece.kind == "phrase" else piece.text
             return Holds(quoted, term)
         is_word = bool(runs_in(compose(piece.text)))
-        said = f"{piece.text!r} is in no index and was passed over"
+        said = f"{piece.text!r} is not indexed and was ignored"
         self.notices.append(
-            Notice("word-ignored", said if is_word else f"{piece.text!r} is no word; it was passed over")
+            Notice("word-ignored", said if is_word else f"{piece.text!r} is not a word and was ignored")
         )
         return None
 
     def _beginning(self, piece: Piece) -> Leaf:
         star = piece.text.index("*")
         if piece.text[star:].strip("*"):
-            raise self._wrong("a * stands inside a word", piece.place + star, "put it at the end")
+            raise self._wrong("a * is inside a word", piece.place + star, "put it at the end")
         written = fold(compose(piece.text[:star])).rstrip("-_")
         # A separator at the end joins nothing yet: `night-*` equals `night*`.
         folded = joined(fold(spelled(compose(piece.text[:star]))))[:MAX_TOKEN_LETTERS].rstrip("-_")
@@ -580,10 +578,10 @@ class _Reading:
         # Letters are counted as they are written: `π*` is one, and would else begin every pipe and picture.
         if not _LETTER.search(folded) or (min(len(written), len(folded)) < MIN_BEGINNING and not unspaced):
             hint = f"write at least {MIN_BEGINNING} letters before *"
-            raise self._wrong(f"{piece.text!r} begins too many words", piece.place, hint)
+            raise self._wrong(f"{piece.text!r} matches too many words", piece.place, hint)
         if not _BEGINNING.fullmatch(folded):
             raise self._wrong(
-                f"no word begins with {piece.text!r}", piece.place, "write the beginning of one word before *"
+                f"no word begins with {piece.text!r}", piece.place, "write the prefix of one word before *"
             )
         if unspaced > 1:  # scripts without spaces are indexed as pairs of letters: a prefix is searched as its pairs
             return Holds(piece.text, " ".join(token.text for token in all_tokens(folded, self._latin)))
@@ -601,7 +599,7 @@ class _Reading:
         value = piece.text.removesuffix("*") if begins else piece.text
         folded = fold(value).strip() if name in ("tag", *CHOICES) else words_of(value)
         if not folded:
-            raise self._wrong(f"{asked!r} names nothing", piece.place, "write a word behind the colon")
+            raise self._wrong(f"{asked!r} has no value", piece.place, "write a word after the colon")
         choices = CHOICES.get(name)
         if choices and not any(choice.startswith(folded) if begins else choice == folded for choice in choices):
             raise self._wrong(f"there is no {name} {value!r}", piece.place, f"there are {', '.join(choices)}")

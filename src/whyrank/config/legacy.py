@@ -80,7 +80,7 @@ def _share(old: Mapping[str, Any], prefix: str, defaults: Mapping[str, float]) -
     keys = [prefix + key for key in defaults]
     first, second = (_number(old, key, default) for key, default in zip(keys, defaults.values(), strict=True))
     if not first + second:
-        raise ConfigError(f"{' and '.join(keys)} are both 0: one must be more")
+        raise ConfigError(f"{' and '.join(keys)} are both 0; one must be greater")
     return first / (first + second)
 
 
@@ -229,5 +229,5 @@ def renewed(old: Mapping[str, Any], origin: str) -> Renewed:
 
 def _notice(old: tuple[str, ...], instead: Sequence[str], origin: str) -> Notice:
     are = "are old names" if len(old) > 1 else "is an old name"
-    new = f"write {' and '.join(instead)}, which wins where both stand" if instead else "nothing is switched on by it"
+    new = f"write {' and '.join(instead)}, which wins if both are set" if instead else "it has no effect"
     return Notice("setting-old", f"{' and '.join(old)} ({origin}) {are}; {new}")

@@ -115,7 +115,7 @@ class Config:
             return unhonoured(recipe, self._adjustments)
         ranking = (key for key in self.values if key.startswith("ranking."))
         changed = [key for key in ranking if self[key] != SETTINGS[key].default]
-        return tuple(Notice("setting-unused", f"{key} is not laid over a recipe given as a value") for key in changed)
+        return tuple(Notice("setting-unused", f"{key} is not applied to a recipe given as a value") for key in changed)
 
     @cached_property
     def _adjustments(self) -> Adjustments:
@@ -133,7 +133,7 @@ def load(
     place = settled(workspace or Path(next(filter(None, map(environment.get, WORKSPACE_VARIABLES)), ".")))
     if not place.is_dir():
         said = f"--workspace, {' or '.join(WORKSPACE_VARIABLES)}"
-        raise ConfigError(f"there is no folder {place}", f"make it, or name another one with {said}")
+        raise ConfigError(f"there is no folder {place}", f"create it, or name another one with {said}")
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
     sources = list(_sources(place, environment, arguments or {}))
     for origin, given in sources:
@@ -213,7 +213,7 @@ def _toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", "mend the file, or move it away") from error
+        raise ConfigError(f"{file} cannot be read: {error}", "fix the file, or move it away") from error
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _check(config: Config) -> None:
     if config.values["store"].origin == "default" and not _is_inside(config.store, config.workspace):
         raise ConfigError(
             f"{config.store} is a link that leads out of the workspace, to {config.store.resolve()}",
-            "if the store shall be there, name it with --store or WHYRANK_STORE; else remove the link",
+            "if the store should be there, name it with --store or WHYRANK_STORE; otherwise remove the link",
         )
     for key, place, elsewhere in (
         ("store", config.store, "--store, WHYRANK_STORE"),
@@ -255,13 +255,13 @@ def _check(config: Config) -> None:
     models = config.values["model.folder"]
     if models.origin == file and models.value is not None:
         raise ConfigError(
-            f"model.folder = {models.value!r} in {file}: a workspace may not say which models are loaded",
+            f"model.folder = {models.value!r} in {file}: a workspace may not choose which models are loaded",
             "set it with WHYRANK_MODEL_FOLDER or in the user file",
         )
     for key in USERS_OWN:
         if config.values[key].origin == file and config[key] is not None:
             raise ConfigError(
-                f"{key} in {file}: a workspace may not say where texts and keys are sent",
+                f"{key} in {file}: a workspace may not set where texts and keys are sent",
                 f"`whyrank config {key} VALUE` writes it into {config.user_file}, or set {SETTINGS[key].variable}",
             )
 

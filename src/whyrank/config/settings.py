@@ -62,7 +62,7 @@ _optional_url = _optional(lambda value: checked_url(_text(value)))
 
 def _optional_key_file(value: Any) -> str | None:
     if _looks_like_key(value):
-        raise ValueError("looks like a key itself; put it into a file and name that")
+        raise ValueError("looks like a key itself; put it into a file and name the file")
     name: str | None = _optional_text(value)
     return name
 
@@ -143,88 +143,110 @@ def _reranker(value: Any) -> str | None:
 SETTINGS: dict[str, Setting] = {
     setting.key: setting
     for setting in (
-        Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
-        Setting("embedding", "wordllama", _embedder, "the embedder; none for words and names alone"),
+        Setting("store", DEFAULT_STORE, _text, "the store file, relative to the workspace"),
+        Setting("embedding", "wordllama", _embedder, "the embedding model; none: keyword and name search only"),
         Setting(
             "model.folder",
             None,
             _optional_text,
             "where fetched models are kept; unset: whyrank/models in the user's cache",
         ),
-        Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
-        Setting("embedder.url", None, _optional_url, "where an OpenAI-compatible embedder listens, up to and with /v1"),
-        Setting("embedder.model", None, _optional_text, "what that server calls the model"),
-        Setting("embedder.key_file", None, _optional_key_file, "a file with its key; unset: WHYRANK_EMBEDDER_KEY"),
+        Setting("model.threads", 1, _whole(1, 256), "how many threads a model may use"),
+        Setting("embedder.url", None, _optional_url, "URL of an OpenAI-compatible embedder, including /v1"),
+        Setting("embedder.model", None, _optional_text, "name of the model on that server"),
+        Setting("embedder.key_file", None, _optional_key_file, "a file with its API key; unset: WHYRANK_EMBEDDER_KEY"),
         Setting(
             "embedder.dimension",
             None,
             _optional(_whole(1, 65_536)),
-            "ask for vectors of so many numbers, where the model can shorten its own; unset: as many as it gives",
+            "dimension to request, for models that can shorten their vectors; unset: the model's own",
         ),
-        Setting("embedder.batch", 64, _whole(1, 2_048), "how many texts go into one request"),
-        Setting("embedder.prompt", "none", canonical_prompt, "what stands before texts and questions"),
-        Setting("embedder.weight", 0.5, _number(0, 1), "what its vote is worth, against 1 minus that for words"),
-        Setting("embedder.timeout_s", 30.0, _number(0.1, 3_600), "how many seconds one request may take"),
-        Setting("reranker.model", None, _reranker, "the cross-encoder that reads the first hits; unset: none"),
-        Setting("reranker.top", WINDOW, _whole(1, 1_000), "how many hits it reads"),
+        Setting("embedder.batch", 64, _whole(1, 2_048), "how many texts to send in one request"),
+        Setting("embedder.prompt", "none", canonical_prompt, "the prefixes of texts and queries"),
+        Setting("embedder.weight", 0.5, _number(0, 1), "the weight of its votes; keywords get 1 minus that"),
+        Setting("embedder.timeout_s", 30.0, _number(0.1, 3_600), "time limit of one request, in seconds"),
+        Setting("reranker.model", None, _reranker, "the cross-encoder that reranks the first hits; unset: none"),
+        Setting("reranker.top", WINDOW, _whole(1, 1_000), "how many hits it reranks"),
         Setting(
             "reranker.deadline_ms",
             5_000.0,  # a small cross-encoder takes 3 seconds of CPU for 50 chunks
             _number(1, MAX_DEADLINE_MS),
-            "how long that may take; the order stays as it was where it takes longer",
+            "time limit of reranking; when it is exceeded, the order stays as it was",
         ),
-        Setting("llm.url", None, _optional_url, "where an OpenAI-compatible language model listens, with /v1"),
-        Setting("llm.model", None, _optional_text, "what that server calls the model"),
-        Setting("llm.key_file", None, _optional_key_file, "a file with its key; unset: WHYRANK_LLM_KEY"),
-        Setting("llm.timeout_s", 120.0, _number(0.1, 3_600), "how many seconds one answer may take"),
-        Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
+        Setting("llm.url", None, _optional_url, "URL of an OpenAI-compatible language model, including /v1"),
+        Setting("llm.model", None, _optional_text, "name of the model on that server"),
+        Setting("llm.key_file", None, _optional_key_file, "a file with its API key; unset: WHYRANK_LLM_KEY"),
+        Setting("llm.timeout_s", 120.0, _number(0.1, 3_600), "time limit of one answer, in seconds"),
         Setting(
-            "cache.megabytes", 320, _whole(8, 1_000_000), "memory the caches of an open store may hold together, about"
+            "keyword",
+            "postings",
+            _one_of("postings", "fts5"),
+            "the keyword index; an existing store is converted in place",
         ),
         Setting(
-            "ballast.megabytes", 8, _whole(0, 1_024), "room kept beside a store so that deletes work on a full disk"
+            "cache.megabytes", 320, _whole(8, 1_000_000), "approximate memory limit of all caches of an open store"
         ),
-        Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
+        Setting(
+            "ballast.megabytes",
+            8,
+            _whole(0, 1_024),
+            "space reserved beside a store, so that deletes work on a full disk",
+        ),
+        Setting(
+            "language", "en", _one_of(*LANGUAGES), "the language of texts whose language cannot be detected (ISO 639-1)"
+        ),
         Setting(
             "calibration",
             "automatic",
             _one_of("automatic", "manual"),
-            "automatic: renewed after an ingest when the memories have doubled; manual: by `whyrank calibrate` alone",
+            "automatic: after an ingest, when the number of memories has doubled; manual: only by `whyrank calibrate`",
         ),
         Setting(
             "dedup.near",
             "report",
             _one_of("report", "merge", "keep"),
-            "a fact that says almost the same as another: report it, merge it into that one, or keep it unseen",
+            "what to do with near-duplicate facts: report them, merge them, or keep them without a report",
         ),
-        Setting("dedup.cosine", 0.95, _number(0, 1), "from which cosine on two facts say almost the same"),
+        Setting("dedup.cosine", 0.95, _number(0, 1), "the cosine from which two facts are near-duplicates"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
-        Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
+        Setting("limit", 6, _whole(1, 1_000), "how many results a search returns"),
         Setting(
             "timeout_ms",
             None,
             _optional(_whole(1, MAX_TIMEOUT_MS)),
-            "how long a search may take; unset: as long as it takes, over HTTP and MCP 10 s",
+            "time limit of a search; unset: none, over HTTP and MCP 10 s",
         ),
-        Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
+        Setting("pins", None, _optional_text, "the file of pins, relative to the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
-        Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
+        Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk is repeated in the next one"),
         Setting(
             "ingest.paths",
             "skills/**/*.md,TOOLS.md,AGENTS.md",
             _several,
             "the files `ingest-files` reads: patterns relative to the workspace, separated by commas",
         ),
-        Setting("ingest.characters", 800, _whole(100, 20_000), "how much of a file a language model is shown at once"),
-        Setting("ingest.overlap", 100, _whole(0, 10_000), "how much of that was in the part before"),
-        Setting("ingest.same_cosine", 0.85, _number(0, 1), "from here on an extracted fact is taken for a stored one"),
+        Setting("ingest.characters", 800, _whole(100, 20_000), "how much of a file a language model gets at once"),
+        Setting("ingest.overlap", 100, _whole(0, 10_000), "how much of that repeats the part before"),
+        Setting(
+            "ingest.same_cosine",
+            0.85,
+            _number(0, 1),
+            "the cosine from which an extracted fact counts as already stored",
+        ),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
         Setting("ranking.vector_weight", None, _optional(_number(0, 1)), "the vector vote; unset: the embedder's own"),
-        Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may cost; 0 switches it off"),
-        Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
+        Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may lower a score; 0 switches it off"),
+        Setting(
+            "ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days half of that is reached"
+        ),
         Setting("ranking.min_vector", None, _optional(_number(-1, 1)), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _optional(_number(0, 1)), "drop hits below this coverage and cosine"),
-        Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
+        Setting(
+            "ranking.name_bonus",
+            1.0,
+            _number(0, 10),
+            "factor of the bonus for parts of names and for names in sentences",
+        ),
         Setting(
             "ranking.evidence",
             "any",
@@ -236,19 +258,20 @@ SETTINGS: dict[str, Setting] = {
             "ranking.mmr_lambda",
             None,
             _optional(_number(0, 1)),
-            "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
+            "relevance against diversity: 1 is relevance only, 0.7 adds some diversity; unset: none",
         ),
         Setting(
             "ranking.alpha",
             None,
             _optional(_number(0, 1)),
-            "vector against keyword in blends such as openvault: 0 words alone, 1 vectors alone; unset: the recipe's",
+            "balance in blends such as openvault: 0 is keywords only, 1 is vectors only; unset: the recipe's",
         ),
         Setting(
             "ranking.boost_weight",
             None,
             _optional(_number(1, 30)),
-            "how much both together add to the base, in blends such as openvault; unset: the recipe's",
+            "how much vectors and keywords together add to the base score, in blends such as openvault; unset: the "
+            "recipe's",
         ),
         Setting(
             "ranking.vector_threshold",
@@ -260,25 +283,26 @@ SETTINGS: dict[str, Setting] = {
             "ranking.min_score",
             None,
             _optional(_number(0, 1)),
-            "the least score in recipes that have one (openclaw); unset: the recipe's",
+            "the minimum score in recipes that have one (openclaw); unset: the recipe's",
         ),
         Setting(
             "ranking.importance",
             AS_THE_RECIPE_SAYS,
             _one_of(AS_THE_RECIPE_SAYS, SCALED),
-            "scaled: a score × (0.75 + 0.1 · importance), for memories that were given one",
+            "scaled: score × (0.75 + 0.1 · importance), for memories with an importance",
         ),
         Setting(
             "ranking.entity_boost",
             None,
             _optional(_number(0, 30)),
-            "how much more names in a question count than other words, the rarer the more; unset: the recipe's",
+            "how much more names in a query count than other words, more the rarer they are; unset: the recipe's",
         ),
         Setting(
             "ranking.analysis",
             AS_THE_RECIPE_SAYS,
             _one_of(AS_THE_RECIPE_SAYS, *LENGTHS),
-            "strict-length: words of one or two letters, before or after stemming, are asked for only if no other is",
+            "strict-length: words of one or two letters, before or after stemming, are searched only if there are "
+            "no others",
         ),
         Setting(
             "ranking.pool",
@@ -290,21 +314,23 @@ SETTINGS: dict[str, Setting] = {
             "ranking.k",
             None,
             _optional(_number(*K_RANGE)),
-            "k of reciprocal rank fusion (rrf, hybrid-mem): the larger, the less a first place counts; unset: 60",
+            "k of reciprocal rank fusion (rrf, hybrid-mem): the larger, the less the first ranks count; unset: 60",
         ),
-        Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),
-        Setting("query_expansion.model", None, _optional_text, "the model that does; unset: llm.model"),
+        Setting(
+            "query_expansion.enabled", False, _switch, "whether a language model expands queries asked from Python"
+        ),
+        Setting("query_expansion.model", None, _optional_text, "the model for query expansion; unset: llm.model"),
         Setting(
             "query_expansion.mode",
             "hyde",
             _one_of("hyde", "variants"),
-            "hyde: look for a made-up answer; variants: also for other wordings of the question",
+            "hyde: also search for a made-up answer; variants: also search for other wordings of the query",
         ),
         Setting(
             "query_expansion.timeout_ms",
             15_000,
             _whole(-1, 3_600_000),
-            "how long a question waits for it, at least 10000; 0 or less: without limit",
+            "time limit of query expansion, at least 10000; 0 or less: no limit",
         ),
     )
 }

@@ -31,7 +31,7 @@ MAX_SCOPES = 1_000  # of one question; each is a part of the index of its own
 MAX_IDS = 1_000  # of one request
 _BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
 _SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
-_ONE_EACH = "give each on its own (--scope user:1 --scope user:2, or a list of them) where several can be asked for"
+_ONE_EACH = "give each separately (--scope user:1 --scope user:2, or a list) where several are allowed"
 # A name may hold a comma ("user:Doe, Jane"), but none goes on like this.
 _FURTHER_SCOPE = re.compile(r"[,;|]\s*(?:global\s*$|user:|agent:|session:)")
 # Arguments of searches and lists beside filters: a mistyped one is suggested too.
@@ -141,7 +141,7 @@ def scope_of(scope: str | Scope) -> Scope:
             raise ConfigError(f"{scope!r} is more than one scope", _ONE_EACH)
         return Scope.parse(scope)
     except ValueError as error:
-        raise ConfigError(f"{scope!r} is no scope", _SCOPES) from error
+        raise ConfigError(f"{scope!r} is not a scope", _SCOPES) from error
 
 
 def scopes_of(scopes: Scopes) -> list[Scope]:
@@ -151,7 +151,7 @@ def scopes_of(scopes: Scopes) -> list[Scope]:
     if isinstance(scopes, str | Scope):
         return [scope_of(scopes)]
     if not isinstance(scopes, Iterable):
-        raise ConfigError(f"{scopes!r:.60} is no scope", _SCOPES)
+        raise ConfigError(f"{scopes!r:.60} is not a scope", _SCOPES)
     given = list(scopes)
     if len(given) > MAX_SCOPES:
         raise ConfigError(f"there are {len(given):,} scopes", f"give at most {MAX_SCOPES:,}")
@@ -178,7 +178,7 @@ def moment(name: str, value: object) -> float | None:
         return None
     seconds = parse_date(value)
     if seconds is None:
-        raise ConfigError(f"{name} is {str(value)[:60]!r}, which is no date", "write 2026-03-14 or 2026-03-14T09:30")
+        raise ConfigError(f"{name} is {str(value)[:60]!r}, which is not a date", "write 2026-03-14 or 2026-03-14T09:30")
     return seconds
 
 
@@ -252,13 +252,14 @@ def check_order(order: str) -> None:
 def storable(name: str, text: str) -> str:
     """Refuse text that no store can hold."""
     if not isinstance(text, str):
-        raise ConfigError(f"the {name} is {text!r:.60}, which is no text", "give a text; nothing was stored")
+        raise ConfigError(f"the {name} is {text!r:.60}, which is not a text", "give a text; nothing was stored")
     if not is_clean(text):
         if _BYTE.search(text):
             raise ConfigError(
-                f"the {name} holds bytes that are not UTF-8", "convert it, for instance with iconv; nothing was stored"
+                f"the {name} contains bytes that are not UTF-8",
+                "convert it, for instance with iconv; nothing was stored",
             )
-        raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
+        raise ConfigError(f"the {name} contains a NUL or a lone surrogate", "remove it; nothing was stored")
     return text
 
 
@@ -288,7 +289,7 @@ def _few(name: str, given: Sequence[str]) -> Sequence[str]:
 def _several(texts: str | Sequence[str]) -> Sequence[str]:
     given = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
     if not all(isinstance(text, str) for text in given):
-        raise ConfigError(f"{texts!r:.60} is no text, and no list of texts", "give one text, or a list of texts")
+        raise ConfigError(f"{texts!r:.60} is neither a text nor a list of texts", "give one text, or a list of texts")
     return given
 
 
@@ -300,6 +301,6 @@ def fact_text(text: str) -> str:
     if len(text) > MAX_FACT_CHARACTERS:
         raise ConfigError(
             f"the text has {len(text):,} characters, a fact at most {MAX_FACT_CHARACTERS:,}",
-            "write it into a file and ingest that; nothing was stored",
+            "put it into a file and ingest the file; nothing was stored",
         )
     return stored

@@ -497,9 +497,9 @@ class Engine:
         from ..ingest.pipeline import Ingestor
 
         if not paths:
-            raise ConfigError("no path was named", "name files or folders; . is the folder you are in")
+            raise ConfigError("no path was named", "name files or folders; . is the current folder")
         if "" in paths:  # a variable of a shell that is not set; as a path it would be the whole folder one is in
-            raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
+            raise ConfigError("a path is empty", "name files or folders; . is the current folder")
         usual, owner = self._ingest_settings, scope_of(scope)
         chosen = usual if base is None else replace(usual, workspace=settled(base))
         if not dry_run:
@@ -511,7 +511,7 @@ class Engine:
             self._writer.embed_added()
             self._store.settle([owner])
             if read := self._writer.reindex(progress):
-                report.remarks.append(("words", f"those of {read} memories that were stored before were read anew"))
+                report.remarks.append(("words", f"{read} memories that were stored before were reindexed"))
             report.remarks += [("calibration", remark) for remark in self._calibrator.renew([owner], progress)]
         return report
 
@@ -747,7 +747,7 @@ def _usable(path: Path) -> Iterator[None]:
         home = settings.notes_of(path)  # a name that was mistyped should make no folders, but for the store's own
         if not home.exists():
             raise StoreError(
-                f"there is no folder {home} for the store", "make it, or choose another place with --store"
+                f"there is no folder {home} for the store", "create it, or choose another place with --store"
             )
         yield
     except (OSError, ValueError) as error:

@@ -106,7 +106,7 @@ def _seconds(moment: object) -> float | None:
     if isinstance(moment, str):
         return datetime.fromisoformat(moment).timestamp()
     if isinstance(moment, bool) or not isinstance(moment, int | float) or math.isnan(moment):
-        raise ValueError(f"{moment!r} is no moment")
+        raise ValueError(f"{moment!r} is not a time")
     return float(moment)
 
 
@@ -119,11 +119,11 @@ def read_line(line: str) -> Record | Pin:
         said = json.loads(line)
         line.encode("utf-8"), json.dumps(said, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("it holds half a character, which no file can") from None
+        raise ValueError("it contains half a surrogate pair, which no file can hold") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON: {error}") from error
+        raise ValueError(f"it is not JSON: {error}") from error
     if not isinstance(said, dict) or not ("pin" in said or {"id", "text", "scope"} <= said.keys()):
-        raise ValueError("it is no line of an export: it has no id, text and scope")
+        raise ValueError("it is not a line of an export: it has no id, text and scope")
     if said.get("format") != FORMAT:
         raise ValueError(f"it has format {said.get('format')!r}; this whyrank reads {FORMAT}")
     if "pin" in said:
@@ -170,7 +170,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def _former(identity: str, said: Any) -> Former:
     if not isinstance(said, dict):
-        raise ValueError("a change in its history is none")
+        raise ValueError("a change in its history is not valid")
     exact, was = _section(said, "exact", dict), _section(said, "was", dict)
     dated = {name: _moment(name, exact.get(name, value)) if name in MOMENTS else value for name, value in was.items()}
     return Former(identity, _moment("changed", exact.get("changed", said.get("changed"))), dated)
@@ -189,7 +189,7 @@ def _moment(name: str, value: Any) -> float | None:
     try:
         return _seconds(value)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"its {name} is no moment: {value!r:.60}") from error
+        raise ValueError(f"its {name} is not a time: {value!r:.60}") from error
 
 
 def _section(said: Mapping[str, Any], name: str, kind: Callable[[], Any]) -> Any:
@@ -296,7 +296,7 @@ def written_whole(file: Path) -> Iterator[TextIO]:
     """Write a file beside its place, for its owner alone, and put it there when it is whole."""
     file = file.resolve()  # a link stays one, and leads to what was written
     if file.exists() and not file.is_file():
-        raise ConfigError(f"{file} is no regular file", "name a file, or leave --out away to write to standard output")
+        raise ConfigError(f"{file} is not a regular file", "name a file, or omit --out to write to standard output")
     try:
         number, fresh = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     except OSError as error:
@@ -365,7 +365,7 @@ def _item(number: int, line: bytes) -> Item:
     try:
         return Item(number, read_line(line.decode("utf-8")))
     except UnicodeDecodeError:
-        return Item(number, None, "it is no UTF-8")
+        return Item(number, None, "it is not UTF-8")
     except ValueError as error:
         return Item(number, None, str(error))
 
@@ -385,7 +385,7 @@ def items_in(format_name: str, file: Path) -> Iterator[Item]:
     with file.open("rb") as opened:
         begins = opened.read(len(_DATABASE))
     if begins == _DATABASE:
-        raise ConfigError(f"{file} is a database, not an export", "`whyrank restore` takes a backup back")
+        raise ConfigError(f"{file} is a database, not an export", "`whyrank restore` reads a backup")
     return reader(file)
 
 

@@ -82,7 +82,7 @@ class Fields(TypedDict, total=False):
     trust: str
 
 
-NOTHING_CHANGED = Notice("nothing-changed", "it says all that already, so nothing was written")
+NOTHING_CHANGED = Notice("nothing-changed", "it has these values already, so nothing was written")
 
 
 def unseen(memory: Memory, now: float) -> tuple[Notice, ...]:
@@ -95,12 +95,12 @@ def unseen(memory: Memory, now: float) -> tuple[Notice, ...]:
         )
     if memory.expires is not None and memory.expires <= now:
         told = "it has expired already, so no search finds it"
-        notices.append(Notice("expired-already", f"{told}; give a later expiry, or `prune` takes it out"))
+        notices.append(Notice("expired-already", f"{told}; give a later expiry, or `whyrank prune` will remove it"))
     if memory.valid_until is not None and memory.valid_until <= now:
-        told = "it holds no more, so only searches as of a time before its valid_until find it"
+        told = "it is no longer valid, so only searches as of a time before its valid_until find it"
         notices.append(Notice("over-already", f"{told}; `whyrank list --expired` lists it"))
     if memory.valid_from is not None and memory.valid_from > now:
-        told = "it does not hold yet, so no search finds it before its valid_from"
+        told = "it is not valid yet, so no search finds it before its valid_from"
         notices.append(Notice("not-valid-yet", f"{told}; `whyrank list --as-of` with a later time lists it"))
     return tuple(notices)
 
@@ -273,7 +273,7 @@ def former(before: Memory, after: Memory, now: float) -> Former | None:
 def check_key(key: str) -> str:
     """Validate the idempotency key of a write."""
     if not isinstance(key, str) or not storable("key", key).strip() or len(key) > MAX_KEY_CHARACTERS:
-        raise ConfigError("the key is no key", f"give a text of 1 to {MAX_KEY_CHARACTERS} characters")
+        raise ConfigError("the key is not valid", f"give a text of 1 to {MAX_KEY_CHARACTERS} characters")
     return key
 
 
@@ -313,7 +313,8 @@ _NEAR_LOOKED_AT = 64
 _NEAR_TOLD = 5  # of one fact; `near` returns more
 # The message of an embedder may quote a text of another tenant: the operator reads it in `status`.
 _NEAR_UNKNOWN = Notice(
-    "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
+    "near-unknown",
+    "near-duplicates were not searched for, because the embedder failed; `whyrank status` shows the error",
 )
 Done = TypeVar("Done")
 
@@ -702,7 +703,7 @@ class Facts:
         now, made, count = self._clock(), dict[tuple[Scope, str], list[Memory]](), 0
         for place, one in enumerate(documents):
             if not isinstance(one, Document):
-                raise ConfigError(f"{one!r:.80} is no document", "give whyrank.Document(id, text, title=TITLE)")
+                raise ConfigError(f"{one!r:.80} is not a document", "give whyrank.Document(id, text, title=TITLE)")
             memories = made[one.scope, one.id] = [*memories_of(one, size, now, place)]
             count += len(memories)
             if count >= MEMORIES_PER_BATCH:
@@ -743,7 +744,7 @@ class Facts:
         if text is not None and text != before.text:
             same = self._same(text, before.scope, now)
             if same is not None and same.id != before.id and same.superseded_by is None:
-                raise Conflict(f"{same.id} says that already", "forget one of the two, or replace it")
+                raise Conflict(f"{same.id} already has this text", "forget one of the two, or replace one")
             after = with_text(after, text)
         if supersedes is None:
             after = replace(after, supersedes=None)

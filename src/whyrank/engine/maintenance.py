@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
-_MEND = "they are read anew, some with each write, all of them by `whyrank doctor --repair`"
+_MEND = "they are reindexed, some with each write, all of them by `whyrank doctor --repair`"
 
 
 class Maintenance:
@@ -159,15 +159,15 @@ def stale_notices(readers: Mapping[int, int]) -> tuple[Notice, ...]:
 
 def _old(count: int) -> Notice:
     message = (
-        f"the words of {count} of these memories were read by an earlier whyrank, which may miss joined words, "
-        f"acronyms and symbols in them, and does not know their languages; {_MEND}"
+        f"{count} of these memories were indexed by an earlier whyrank, so joined words, acronyms, symbols "
+        f"and languages may be missed in them; {_MEND}"
     )
     return Notice("old-words", message)
 
 
 def _newer(count: int) -> Notice:
     message = (
-        f"the words of {count} of these memories were read by a later whyrank than this one, which may miss some of "
-        "them; upgrade whyrank here"
+        f"{count} of these memories were indexed by a later whyrank than this one, which may miss some of "
+        f"their words; upgrade whyrank here"
     )
     return Notice("newer-words", message)

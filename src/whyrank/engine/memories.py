@@ -55,9 +55,7 @@ class Memories:
         found = self._store.get(wanted, visible(scopes_of(scope)))
         for identity in wanted:
             if identity not in found:
-                raise NotFound(
-                    f"there is no memory {identity!r}", f"`whyrank list` shows the ids there are; {OF_A_SCOPE}"
-                )
+                raise NotFound(f"there is no memory {identity!r}", f"`whyrank list` shows all ids; {OF_A_SCOPE}")
         return [found[identity] for identity in wanted]
 
     def find_fact(self, text: str, *, scope: Scopes = None) -> Memory | None:
@@ -169,11 +167,11 @@ class Memories:
     def _named_still(self, owner: Scope) -> Iterator[str]:
         """Yield the places that still hold the name of a scope after its content was deleted."""
         if owner != GLOBAL:
-            yield f"the store still lists {owner} among the scopes it has known, by its name alone"
+            yield f"the store still lists the name of {owner} among the scopes it has known"
         if self._config.pins.is_file() and str(owner) in self._config.pins.read_text(
             encoding="utf-8", errors="replace"
         ):
-            yield f"{self._config.pins} holds pins of {owner}: `whyrank pin --remove` takes them out"
+            yield f"{self._config.pins} holds pins of {owner}: `whyrank pin --remove` removes them"
 
     def _removed(self, count: int, changes: Changes) -> Forgotten:
         self._store.write(changes)
@@ -216,4 +214,7 @@ def _in_files(memories: Iterable[Memory]) -> Iterator[str]:
     """Yield the files that still hold forgotten memories."""
     sources = (memory.source for memory in memories if memory.kind == "chunk")
     for path in dict.fromkeys(source.path for source in sources if source is not None and source.path):
-        yield f"{path} still holds it: take it out there, or it is back when the file has changed and is read again"
+        yield (
+            f"{path} still contains it: remove it there, or it comes back when the file has changed and is "
+            f"ingested again"
+        )

@@ -90,7 +90,7 @@ class Background:
 
 
 _QUESTIONS = 100  # queries run on both models before a switch
-_GO_ON = "what was embedded stays; call it again to go on"
+_GO_ON = "vectors made so far are kept; run it again to continue"
 
 
 class Models:
@@ -238,7 +238,7 @@ class Models:
         space, embedder = self._serving.target(name)
         if background:
             if check:
-                raise ConfigError("a comparison is nothing to be done unseen", "leave out background, or check")
+                raise ConfigError("a comparison cannot run in the background", "omit background, or check")
             self._begin(space)
             self._background.start(lambda tick: self._changed(space, embedder, tick, patient=True))
             waiting = self._store.status(space.name).without_vector
@@ -253,15 +253,15 @@ class Models:
         """
         space, embedder = self._serving.target(name)
         if self._serving.embedder is None:
-            raise ConfigError("words answer alone here", f"`whyrank model use {name}` makes it answer")
+            raise ConfigError("the store has no embedding model", f"`whyrank model use {name}` makes it the main model")
         if len(embedder.languages) == 1:
             [language] = embedder.languages
-            raise ConfigError(f"{name} knows {language} alone", "add a model that knows several languages")
+            raise ConfigError(f"{name} only knows {language}", "add a model that knows several languages")
         self._serving.adopt()
 
         def beside(roles: Roles) -> Roles:
             if roles.serving is not None and roles.serving.name == space.name:
-                raise ConfigError(f"{name} is the model that answers", "add another one")
+                raise ConfigError(f"{name} is the model in use", "add another one")
             return replace(roles, added=space)
 
         roles = self._serving.change(beside)
@@ -318,7 +318,7 @@ class Models:
         spaces = self._spaces_called(name, roles)
         answers = roles.serving if self._serving.embedder is not None else None
         if answers is not None and answers.name in spaces:
-            raise ConfigError(f"{name} is the model that answers", "change to another one first")
+            raise ConfigError(f"{name} is the model in use", "change to another one first")
         self._serving.change(lambda now: now.without(spaces))
         return sum(self._store.drop_space(space) for space in spaces)
 
@@ -330,7 +330,7 @@ class Models:
             space for space in sorted(there) if name in (space, provided.get(space) or self._serving.provider_of(space))
         ]
         if not found:
-            raise NotFound(f"the store holds no vectors of {name!r}", "`whyrank status` names the spaces there are")
+            raise NotFound(f"the store holds no vectors of {name!r}", "`whyrank status` lists the spaces")
         return found
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -371,7 +371,7 @@ class Models:
             )
         if done.without_vector and not self._store.spaces().get(space.name):
             failures = self._store.failures(space.name)
-            said = failures[0].error if failures else "no text has a direction in it"
+            said = failures[0].error if failures else "every text gives a zero vector"
             raise ProviderUnavailable(f"{space} gave no vector at all: {said}", "the model before it stays in place")
         agreement = self._compared(embedder, progress) if check and before not in ("", space.name) else None
         change = ModelChange(

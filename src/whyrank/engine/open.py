@@ -118,7 +118,7 @@ def _said(config: Config, key: str) -> str:
     value = config[key]
     if value is None:
         example = f"`whyrank config {key} …`" + (f", for instance {OPENAI_URL}" if key.endswith(".url") else "")
-        raise ProviderUnavailable(f"{key} is not set", f"say it with {example}")
+        raise ProviderUnavailable(f"{key} is not set", f"set it with {example}")
     return str(value)
 
 
@@ -141,20 +141,18 @@ def _key(config: Config, provider: Provider, url: str) -> Key | None:
 def _secret_in(file: Path, setting: str) -> str:
     try:
         if not file.is_file():
-            raise ConfigError(
-                f"{setting} = {str(file)!r} is no file", "name a file that holds the key and nothing else"
-            )
+            raise ConfigError(f"{setting} = {str(file)!r} is not a file", "name a file that contains only the key")
         with file.open("rb") as opened:
             raw = opened.read(MOST_KEY_BYTES + 1)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "it is no path"
+        said = getattr(error, "strerror", None) or "it is not a path"
         raise ConfigError(f"{setting} = {str(file)!r} cannot be read: {said}", "check the path") from error
     if len(raw) > MOST_KEY_BYTES:
-        raise ConfigError(f"{setting} = {str(file)!r} is too long for a key", "it must hold the key and nothing else")
+        raise ConfigError(f"{setting} = {str(file)!r} is too long for a key", "it must contain only the key")
     return raw.decode("ascii", errors="replace").strip()
 
 
-_NEVER_WRITTEN = "the first memory makes it; if it held some, something has emptied the file: look for a copy of it"
+_NEVER_WRITTEN = "the first memory creates it; if it held memories before, the file has been emptied: look for a copy"
 _STORE = "the store"  # as the origin of a setting
 
 
@@ -210,9 +208,9 @@ def open_engine(
     time is, in seconds since 1970.
     """
     if reranker is not None and not callable(getattr(reranker, "scores", None)):
-        raise ConfigError(f"{reranker!r} is no reranker", "give an object with a method scores(question, texts)")
+        raise ConfigError(f"{reranker!r} is not a reranker", "give an object with a method scores(question, texts)")
     if llm is not None and not callable(getattr(llm, "complete", None)):
-        raise ConfigError(f"{llm!r} is no language model", "give an object with a method complete(messages, …)")
+        raise ConfigError(f"{llm!r} is not a language model", "give an object with a method complete(messages, …)")
     names = {key.replace(".", "_"): key for key in SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
@@ -252,7 +250,7 @@ def doctor(
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")
     if not place.stat().st_size:
-        raise StoreError(f"{place} is empty: a store that was never written", _NEVER_WRITTEN)
+        raise StoreError(f"{place} is empty: a store that was never written to", _NEVER_WRITTEN)
     findings, kept, compared = looked_at(place, repair, progress, deep=deep)
     if not is_usable(findings):
         return Checkup(findings, kept=kept, free_bytes=room_for(place))

@@ -117,7 +117,7 @@ def shown_in_part(count: int) -> Notice:
     """Return the notice on the number of damaged memories in a list or an export."""
     they = f"{counted(count, 'memory', 'memories')} of these {which(count, 'was', 'were')} damaged"
     told = f"{they}, and {which(count, 'is', 'are')} here as far as {which(count, 'it', 'they')} can be read"
-    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
+    return Notice(UNREADABLE, f"{told}; `whyrank doctor` lists what is damaged, and `--repair` fixes it")
 
 
 def lost_past(history: Iterable[Former]) -> tuple[Notice, ...]:
@@ -125,5 +125,5 @@ def lost_past(history: Iterable[Former]) -> tuple[Notice, ...]:
     lost = sum(not former.was for former in history)
     if not lost:
         return ()
-    told = f"what stood there before {counted(lost, 'change')} was damaged and cannot be read"
+    told = f"what it was before {counted(lost, 'change')} was damaged and cannot be read"
     return (Notice(UNREADABLE, f"{told}; a backup made before may hold it (`whyrank doctor` counts what is lost)"),)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NOTE = "spaces"
 _FORMAT = 1
-_EARLIER = "the vectors of these memories are as an earlier whyrank made them, and go on answering"
+_EARLIER = "the vectors of these memories were made by an earlier whyrank and are still used"
 _ATTEMPTS = 10  # to change a note that others change at the same time
 
 
@@ -182,7 +182,8 @@ class Serving:
             embedder = made
         if space is None or embedder is None:
             raise ConfigError(
-                "there is no space without an embedder", "name a model, or set embedding = none for words alone"
+                "there is no space without an embedder",
+                "name a model, or set embedding = none for keyword and name search only",
             )
         return space, embedder
 
@@ -206,7 +207,7 @@ class Serving:
             wanted = change(self.roles())
             if before == _text(wanted) or self._store.swap_note(NOTE, before, _text(wanted)):
                 return wanted
-        raise StoreError("the spaces of the store are being changed by somebody else", "try again in a moment")
+        raise StoreError("another process is changing the spaces of the store", "try again in a moment")
 
     def outdated(self) -> str:
         """Return the provider of the active space if an earlier version made its vectors, else ""."""
@@ -217,7 +218,7 @@ class Serving:
         """Return a notice if the active model is not the configured one, or its vectors are outdated."""
         outdated = self.outdated()
         if outdated and outdated == self._makers.configured:
-            text = f"{_EARLIER}; `whyrank model use {outdated}` makes today's, which find more"
+            text = f"{_EARLIER}; `whyrank model use {outdated}` makes new ones, which find more"
             return (Notice("earlier-vectors", text),)
         if self._agreed or not self._makers.is_chosen or self._configured is None:
             return ()
@@ -225,7 +226,7 @@ class Serving:
         if serving is None or serving.name == self._configured.fingerprint:
             return ()
         asked = self._makers.configured or self._configured.fingerprint
-        text = f"{serving} answers, because this store is embedded with it; `whyrank model use {asked}` changes that"
+        text = f"{serving} is used, because this store is embedded with it; `whyrank model use {asked}` changes that"
         return (Notice("model-differs", text),)
 
 
@@ -240,12 +241,12 @@ def _hinting(error: WhyrankError, space: Space) -> WhyrankError:
 def _cannot_be_made(space: Space, made: Embedder | None, configured: str) -> ProviderUnavailable:
     if made is not None:
         return ProviderUnavailable(
-            f"the vectors are of {space.name}, and {space.provider} makes those of {made.fingerprint} here",
-            f"`whyrank model use {space.provider}` embeds the memories anew",
+            f"the vectors are of {space.name}, but {space.provider} makes those of {made.fingerprint} here",
+            f"`whyrank model use {space.provider}` embeds the memories again",
         )
-    mend = f"`whyrank model use {configured}`" if configured else "`change_model()`"
+    mend = f"`whyrank model use {configured}`" if configured else "`models.use()`"
     return ProviderUnavailable(
-        f"the vectors are of {space.name}, and nothing here makes such", f"{mend} embeds the memories anew"
+        f"the vectors are of {space.name}, and no model here makes these", f"{mend} embeds the memories again"
     )
 
 
@@ -369,7 +370,7 @@ class IndexWriter:
             except StoreChanged:
                 continue  # version conflict: another writer changed one of them
             return len(memories)
-        raise StoreChanged("the memories to be read anew are changed all the time", "try again in a moment")
+        raise StoreChanged("the memories to be reindexed keep changing", "try again in a moment")
 
 
 class Calibrator:

@@ -98,7 +98,7 @@ def against(mine: Kept, other: Kept) -> Against:
     left_out = [f"set {name}: only in these results" for name in here if name not in there]
     left_out += [f"set {name}: only in the other results" for name in there if name not in here]
     if (mine.abstentions or other.abstentions) and not (mine.sets and other.sets):
-        left_out.append("results of --abstention: they have no figures by query")
+        left_out.append("results of --abstention: they have no figures per query")
     return Against(other, duels, tuple(left_out))
 
 
@@ -125,8 +125,8 @@ def _duel(name: str, mine: KeptSet, other: KeptSet, remarks: tuple[str, ...]) ->
     theirs = {query.id: query for query in other.queries}
     same = [query for query in mine.queries if query.id in theirs and theirs[query.id].asks == query.asks]
     pairs = tuple(Pair(query, theirs[query.id].main(before), query.main(after)) for query in same)
-    differing = () if before == after else (f"recipe {after} stands against {before}, which the other results have",)
-    corpus = () if mine.digest == other.digest else ("the documents of the set are others, so the task is another",)
+    differing = () if before == after else (f"recipe {after} is compared with {before}, which the other results have",)
+    corpus = () if mine.digest == other.digest else ("the documents of the set differ, so the task is not the same",)
     return Duel(name, before, after, pairs, tuple(_left_out(mine, other)), (*differing, *corpus, *remarks))
 
 
@@ -205,7 +205,7 @@ class Agreement:
         )
         if self.after is None:
             return f"{alike}; nothing is pinned"
-        return f"{alike}; of the pins it loses {len(self.lost) or 'none'} of {len(self.after.checked)}"
+        return f"{alike}; pins lost: {len(self.lost)} of {len(self.after.checked)}"
 
 
 def compare_spaces(

@@ -49,7 +49,7 @@ def load_set(folder: Path) -> EvaluationSet:
     """Read a set; an invalid one raises BadDataset with the reason."""
     if not _is_folder(folder):
         raise BadDataset(
-            f"{folder} is no folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv"
+            f"{folder} is not a folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv"
         )
     about = _about(folder / "set.json")
     files = folder / "files"
@@ -128,7 +128,7 @@ def _is_folder(folder: Path) -> bool:
 def _check_once(file: Path, ids: Sequence[str], what: str) -> None:
     for most, count in Counter(ids).most_common(1):
         if count > 1:
-            raise BadDataset(f"{file} holds the id {most!r} {count} times", f"give every {what} an id of its own")
+            raise BadDataset(f"{file} contains the id {most!r} {count} times", f"give every {what} an id of its own")
 
 
 def _text_of(file: Path) -> str:
@@ -160,7 +160,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             said = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "too deep"
-            raise BadDataset(f"{file}:{number} is no JSON: {said}", _EACH_LINE) from error
+            raise BadDataset(f"{file}:{number} is not JSON: {said}", _EACH_LINE) from error
         if isinstance(row, dict) and "id" not in row and "_id" in row:  # as the sets of BEIR have it
             row["id"] = row["_id"]
         if (wrong := _slip(row)) is not None:
@@ -171,12 +171,12 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 def _slip(row: object) -> str | None:
     """Return the defect of a row as text, or None."""
     if not isinstance(row, dict):
-        return "is no object"
+        return "is not an object"
     lacking = [name for name in ("id", "text") if name not in row]
     if lacking:
         return f"has no {' and no '.join(lacking)}"
     meta = row.get("meta") or {}
-    return None if isinstance(meta, dict) else f"has a meta that is no object: {str(meta)[:_SHOWN_CHARACTERS]!r}"
+    return None if isinstance(meta, dict) else f"has a meta that is not an object: {str(meta)[:_SHOWN_CHARACTERS]!r}"
 
 
 def _documents(file: Path) -> Iterator[Document]:
@@ -211,7 +211,7 @@ def _judgements(file: Path, questions: Collection[str]) -> dict[str, dict[str, i
             continue
         if not is_judgement:
             raise BadDataset(
-                f"{file}:{number}: {line[:_SHOWN_CHARACTERS]!r} is no judgement",
+                f"{file}:{number}: {line[:_SHOWN_CHARACTERS]!r} is not a judgement",
                 "each line is a query, a document and a gain, a whole number, with tabs between them",
             )
         question, document, gain = columns

@@ -152,7 +152,7 @@ def unknown(dataset: EvaluationSet) -> dict[str, int]:
         raise BadDataset(
             f"{dataset.name}: none of the {len(judged):,} documents that qrels.tsv judges is in the set, "
             f"for instance {min(judged)!r}",
-            "write them there as corpus.jsonl or the paths below files/ call them",
+            "use the ids of corpus.jsonl, or the paths below files/",
         )
     found = {
         "unknown-document": len(judged - known),

@@ -117,7 +117,7 @@ def to_line(pin: Pin) -> str:
 
 def _texts(given: object) -> tuple[str, ...]:
     if not isinstance(given, list):
-        raise TypeError(f"{given!r} is no list")
+        raise TypeError(f"{given!r} is not a list")
     return tuple(map(str, given))
 
 
@@ -131,9 +131,9 @@ def from_line(line: str, place: str) -> Pin:
         pin = Pin(str(fields["query"]), within=within, line=start, **texts, **lists)  # type: ignore[arg-type]
         line.encode("utf-8"), pin.query.encode("utf-8")  # a pin that cannot be encoded could not be stored
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{place} is no pin: {error!r}", "mend the line, or take it out") from error
+        raise ConfigError(f"{place} is not a pin: {error!r}", "fix the line, or remove it") from error
     if pin.within < 1 or not (pin.id or pin.path):
-        raise ConfigError(f"{place} is no pin: it needs an id or a path, and within from 1", "mend the line")
+        raise ConfigError(f"{place} is not a pin: it needs an id or a path, and within from 1", "fix the line")
     return pin
 
 
@@ -181,7 +181,7 @@ class PinCheck:
 
     def __str__(self) -> str:
         lost, moved = self.count("lost"), self.count("moved")
-        return f"loses {lost or 'none'} of {len(self.checked)}" + (f", {moved} moved" if moved else "")
+        return f"pins lost: {lost} of {len(self.checked)}" + (f", {moved} moved" if moved else "")
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Pinboard:
             if rank is None:
                 raise ConfigError(
                     f"{identity} is not among the first {LOOKED_AT} results: {told.summary}",
-                    "say within how many it shall be (--within N) to pin it as a goal",
+                    "give the rank it should reach (--within N) to pin it as a goal",
                 )
             wanted = replace(wanted, within=max(DEFAULT_WITHIN, rank))
         with _changing(self.file) as pins:
@@ -231,7 +231,7 @@ class Pinboard:
             gone = [pin for pin in pins if is_meant(pin)]
             pins[:] = [pin for pin in pins if not is_meant(pin)]
         if not gone:
-            raise NotFound(f"nothing is pinned to {query!r} like that", "`whyrank pin --list` shows the pins")
+            raise NotFound(f"there is no such pin of {query!r}", "`whyrank pin --list` shows the pins")
         return gone
 
     def check(self, scopes: Sequence[str] | None, recipe: Any, tick: Tick) -> PinCheck:
@@ -294,7 +294,7 @@ class Pinboard:
             told = self.subject.why(pin.query, identity, limit=pin.within, recipe=recipe, scope=pin.scopes)
         except NotFound:
             return "it is no longer in the store"
-        gone = "" if latest or not pin.id else "its text is no longer in the file; of what is: "
+        gone = "" if latest or not pin.id else "its text is no longer in the file; of the rest: "
         return gone + "; ".join((told.summary, *told.details))
 
 
@@ -304,7 +304,7 @@ def _read(file: Path) -> list[Pin]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", "mend the file, or move it away") from error
+        raise ConfigError(f"{file} cannot be read: {error}", "fix the file, or move it away") from error
     return [from_line(line, f"{file}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 

@@ -187,7 +187,7 @@ def read_json(file: Path, written_by: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadDataset(f"{file} cannot be read: {error}", f"`{written_by}` writes one") from error
     except (ValueError, RecursionError) as error:
-        raise BadDataset(f"{file} is no JSON: {error}", f"it is damaged; `{written_by}` writes another") from error
+        raise BadDataset(f"{file} is not JSON: {error}", f"it is damaged; `{written_by}` writes another") from error
     if not isinstance(data, dict):
         raise BadDataset(f"{file} holds no results", f"`{written_by}` writes some")
     return data
@@ -199,14 +199,12 @@ def check_format(node: Node, known: int) -> None:
     if found < 1:
         refuse("format", f"there is no format {found}")
     if found > known:
-        raise BadDataset(
-            f"these results have format {found}, and this whyrank reads up to {known}", "use the newer whyrank"
-        )
+        raise BadDataset(f"these results have format {found}, and this whyrank reads up to {known}", "upgrade whyrank")
 
 
 def refuse(place: str, said: str) -> NoReturn:
     """Raise BadDataset for damaged results, with the path of the damage."""
-    raise BadDataset(f"{place}: {said}", "these results are damaged, or of another kind; write them again")
+    raise BadDataset(f"{place}: {said}", "these results are damaged or of another kind; create them again")
 
 
 def _share(value: float, place: str) -> float:

@@ -405,7 +405,7 @@ class Tuning:
     def reason(self) -> str:
         """Return the reason for the decision."""
         told = self.best_fit or next(iter(self.fits), None)
-        return told.reason if told else "the recipe has nothing to fit"
+        return told.reason if told else "the recipe has no setting to fit"
 
     @property
     def changes(self) -> dict[str, float | None]:

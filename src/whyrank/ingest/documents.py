@@ -341,11 +341,11 @@ def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSiz
     document = parse_markdown(cleaned.text) if suffix in MARKDOWN else parse_plain(cleaned.text)
     whole = file_fields(document.front.fields, document.front.places)
     memories = tuple(_chunk_memories(document, whole, path, scope, mtime, size))
-    problem = document.front.problem or ("" if memories else "it holds no text")
+    problem = document.front.problem or ("" if memories else "it contains no text")
     said = (problem, *whole.problems, *_remarks(document, scope), *section_fields(document.marks).problems)
     told = [*dict.fromkeys(filter(None, said))]
     if len(told) > MOST_REMARKS:
-        told[MOST_REMARKS:] = [f"and {len(told) - MOST_REMARKS:,} more of the kind"]
+        told[MOST_REMARKS:] = [f"and {len(told) - MOST_REMARKS:,} more of this kind"]
     return Read(memories, (*remarks, *told))
 
 
@@ -360,7 +360,7 @@ def _remarks(document: ParsedText, scope: Scope) -> Iterator[str]:
     if _is_without_text(document) and properties(fields).is_cut:
         yield f"{FRONT}: more than {MOST_PROPERTIES:,} values, the first {MOST_PROPERTIES:,} are kept"
     if document.plain_from is not None:
-        yield f"from line {document.plain_from + 1:,} on it is read as paragraphs: more than the parser is given"
+        yield f"from line {document.plain_from + 1:,} on it is read as plain paragraphs: over the limit of the parser"
 
 
 def _chunk_memories(
@@ -430,11 +430,11 @@ def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
             turn = _turn(line, number)
             turns.append(turn) if turn else bad.append(number)
     remarks = (
-        [f"{counted(len(bad), 'line is no turn', 'lines are no turns')}, the first is line {bad[0]}"] if bad else []
+        [f"{counted(len(bad), 'line is not a turn', 'lines are not turns')}, the first is line {bad[0]}"] if bad else []
     )
     if undated := [turn["line"] for turn in turns if turn["is_misdated"]]:
         lines = counted(len(undated), "line has a date that cannot be read", "lines have dates that cannot be read")
-        remarks.append(f"{lines} and got that of the file, the first is line {undated[0]}")
+        remarks.append(f"{lines} and got the date of the file; the first is line {undated[0]}")
     if any(turn["replaced"] for turn in turns):
         remarks.append("characters that cannot be stored were replaced")
     spoken = [f"{turn['speaker']}: {turn['text']}" if turn["speaker"] else turn["text"] for turn in turns]

@@ -27,7 +27,7 @@ _WAITS_S = 1.0, 300.0  # the first and the longest
 _WAITS_FOR_A_TEXT_S = 60.0, 86_400.0
 REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
 _ERROR_LETTERS = 500
-NO_DIRECTION = "the embedder knows no part of the text"  # which is no failure, and no reason to retry
+NO_DIRECTION = "the embedder knows none of the tokens of this text"  # which is no failure, and no reason to retry
 
 
 class Embedded(NamedTuple):

@@ -221,7 +221,7 @@ def _importance(value: Any) -> int:
 def _moment(value: Any) -> float:
     seconds = parse_date(value)
     if seconds is None:
-        raise ValueError("is no date")
+        raise ValueError("is not a date")
     return seconds
 
 
@@ -300,7 +300,7 @@ def front_matter(lines: Sequence[str]) -> FrontMatter:
     except _YAML_ERRORS as error:
         return _one_by_one(between, error)
     if isinstance(fields, list) and between[0].strip():
-        return FrontMatter(problem="front matter is a list, and no fields (key: value): read as text")
+        return FrontMatter(problem="front matter is a list, not fields (key: value): read as text")
     return FrontMatter(fields, places, end + 1) if isinstance(fields, dict) else FrontMatter()
 
 

@@ -412,7 +412,7 @@ def _unmarked(document: ParsedText) -> ParsedText:
                 lines[number], mark = taken_out(lines[number], number)
                 marks += [mark] if mark is not None else []
     if any("whyrank:" in line for line in lines[stop:]):
-        said = f"line {stop + 1}: markers from here on are left as text: more than the parser is given"
+        said = f"line {stop + 1}: markers from here on are left as text: over the limit of the parser"
         marks.append(Mark(stop, {}, (said,)))
     blocks = tuple(block._replace(title=without_markers(block.title)) for block in document.blocks)
     return document._replace(lines=tuple(lines), blocks=blocks, marks=tuple(marks))

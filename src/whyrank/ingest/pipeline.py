@@ -134,8 +134,8 @@ _NANOSECONDS = 1e9
 _FILES_PLANNED_TOGETHER, _BYTES_PLANNED_TOGETHER = 64, 1_000_000
 # Minimum size of the last batch: fewer go with those before, or they would be a segment only to be merged.
 _LEFT_FOR_THE_LAST = MEMORIES_PER_BATCH // 2
-_WAITING = "failed, the words can be searched meanwhile: {}"
-_PASSED_OVER = "it is there, but folders pass it over now, so what was read of it goes; name it to have it read"
+_WAITING = "failed; the words can be searched meanwhile: {}"
+_PASSED_OVER = "the file exists, but its folder now skips it, so its memories are removed; name the file to ingest it"
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class Ingestor:
             return
         desk = Desk(self.store, self.embedder, self.clock)
         if mended := self.store.drop_damaged_vectors(desk.space):
-            report.remarks.append(("vectors", f"{mended} failed their checksum and were made anew"))
+            report.remarks.append(("vectors", f"{mended} failed their checksum and were rebuilt"))
         done = desk.fill()
         report.embedded += done.embedded
         report.without_vector = done.without_vector
@@ -249,7 +249,8 @@ class Ingestor:
         gone = [self._name(seen_from(self.settings.workspace, path))]
         is_known = any(_is_below_any(self._proper(known), gone) for known in self.store.manifest(scope))
         kept = (
-            "what was read of it is still there; it goes when a folder it lay in is ingested, or forget it by its ids"
+            "its memories are still stored; they are removed when a folder it was in is ingested, or forget them "
+            "by their ids"
         )
         raise IngestError(f"{path} does not exist", kept if is_known else "check the path")
 
@@ -345,7 +346,7 @@ class Ingestor:
         if known and known.content_hash == record.content_hash:
             return FilePlan(name, "touched", record)
         parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
-        replaced = "bytes that are no UTF-8 were replaced" if content.replaced else ""
+        replaced = "bytes that are not UTF-8 were replaced" if content.replaced else ""
         report.remarks += [(name, remark) for remark in (*parsed.remarks, content.remark, replaced) if remark]
         remove = tuple(self.store.chunks_of(scope, name)) if known else ()
         return FilePlan(name, "changed" if known else "new", record, parsed.memories, remove)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # No other line has all of these: they are about the life of a memory.
 _OF_AN_EXPORT = frozenset({"id", "kind", "text", "scope", "superseded_by", "expires_given", "content_hash", "history"})
-REASON = "an export of whyrank; it is no log of turns, and `whyrank import whyrank FILE` takes it in as it was"
+REASON = "an export of whyrank, not a log of turns; `whyrank import whyrank FILE` restores it"
 
 
 def is_export(text: str) -> bool:
@@ -64,7 +64,7 @@ _FILE = _READ_ONLY | getattr(os, "O_NONBLOCK", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 # Errors of opening a link without following it, by platform and flags.
 _IS_LINK = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_SWAPPED = "it or a folder on the way to it has become a link that leads out"
+_SWAPPED = "the file or one of its folders has become a link that leads out"
 
 
 class Root(NamedTuple):
@@ -205,7 +205,7 @@ def _kind(entry: os.DirEntry[str]) -> tuple[bool, bool]:
 
 
 def _add_rules(folder: Path, rules: list[Rule], root: Root) -> Iterator[SkippedPath]:
-    """Add the ignore rules of a folder; a line that is no pattern is passed over and named."""
+    """Add the ignore rules of a folder; a line that is not a pattern is passed over and named."""
     for name in IGNORE_FILES:
         file = folder / name
         if not os.path.isfile(file) or os.path.islink(file):
@@ -219,7 +219,9 @@ def _add_rules(folder: Path, rules: list[Rule], root: Root) -> Iterator[SkippedP
             yield SkippedPath(str(file), f"cannot be read: {error.strerror}", failed=True)
             continue
         if data is None or len(data) > _MOST_IGNORE_BYTES:
-            yield SkippedPath(str(file), f"no file of ignore rules, or over the cap of {_MOST_IGNORE_BYTES:,} bytes")
+            yield SkippedPath(
+                str(file), f"not a file of ignore rules, or over the limit of {_MOST_IGNORE_BYTES:,} bytes"
+            )
             continue
         lines = data.decode("utf-8", errors="replace").splitlines()
         rules.append(Rule(folder, (yield from _spec(file, lines))))
@@ -236,7 +238,7 @@ def _spec(file: Path, lines: Sequence[str]) -> Generator[SkippedPath, None, GitI
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:
-            yield SkippedPath(f"{file}:{number}", f"{line!r} is no pattern")
+            yield SkippedPath(f"{file}:{number}", f"{line!r} is not a pattern")
         else:
             good.append(line)
     return GitIgnoreSpec.from_lines(good)
@@ -254,7 +256,7 @@ def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
 
 def _look(path: str, root: Root) -> FileEntry | SkippedPath:
     if not is_clean(path):
-        return SkippedPath(repr(path), "its name is no valid Unicode")
+        return SkippedPath(repr(path), "its name is not valid Unicode")
     try:
         status = os.lstat(path)  # it may have become a link since its folder was listed
         if stat.S_ISLNK(status.st_mode):
@@ -271,7 +273,7 @@ def _look(path: str, root: Root) -> FileEntry | SkippedPath:
 def read(found: FileEntry, max_bytes: int) -> Content | SkippedPath:
     """Read a file as text: no pipe or device, no more than the cap, no binary file, no export of ours."""
     if found.size > max_bytes:
-        return SkippedPath(found.path, f"{found.size:,} bytes, over the cap of {max_bytes:,}")
+        return SkippedPath(found.path, f"{found.size:,} bytes, over the limit of {max_bytes:,}")
     try:
         data = _bytes_of(found.path, max_bytes, found.root or Root(os.path.dirname(found.path) or "."))
     except _LeadsOut as error:
@@ -281,7 +283,7 @@ def read(found: FileEntry, max_bytes: int) -> Content | SkippedPath:
     if data is None:
         return SkippedPath(found.path, "not a regular file")
     if len(data) > max_bytes:
-        return SkippedPath(found.path, f"grown over the cap of {max_bytes:,} bytes")
+        return SkippedPath(found.path, f"grown over the limit of {max_bytes:,} bytes")
     content = _decoded(data)
     if content is None:
         return SkippedPath(found.path, "a binary file")
@@ -300,7 +302,10 @@ def _decoded(data: bytes) -> Content | None:
         return None
     told, remark = data.removeprefix(codecs.BOM_UTF8), ""
     if mark in _UTF16_MARKS:
-        told, remark = data[2:], f"begins with the mark of UTF-16 ({mark.hex(' ').upper()}) and is none: read as UTF-8"
+        told, remark = (
+            data[2:],
+            f"begins with the mark of UTF-16 ({mark.hex(' ').upper()}) but is not UTF-16: read as UTF-8",
+        )
     try:
         return Content(told.decode("utf-8"), data, False, remark)
     except UnicodeDecodeError:
@@ -422,14 +427,14 @@ def parsed(patterns: str | Sequence[str]) -> tuple[str, ...]:
         path = PurePosixPath(pattern)
         if path.is_absolute() or ".." in path.parts or "\0" in pattern or len(pattern) > _MAX_PATTERN:
             raise ConfigError(
-                f"the pattern {pattern[:80]!r} leads out of the workspace, or is none",
+                f"the pattern {pattern[:80]!r} leads out of the workspace, or is not a pattern",
                 "give patterns relative to the workspace; --workspace names another one",
             )
         try:
             _expression(pattern)
         except re.error as error:
             hint = "write skills/**/*.md or notes/[a-f]*.md"
-            raise ConfigError(f"{pattern[:80]!r} is no pattern: {error}", hint) from error
+            raise ConfigError(f"{pattern[:80]!r} is not a pattern: {error}", hint) from error
     return found
 
 
@@ -460,7 +465,7 @@ def _of_pattern(workspace: Path, pattern: str) -> Iterator[FileEntry | SkippedPa
     elif astray := _astray(root, workspace.resolve()):
         yield astray
     elif wild is None and os.path.isdir(root):
-        below = f"`{pattern.rstrip('/')}/**/*.md` means the markdown below it"
+        below = f"`{pattern.rstrip('/')}/**/*.md` means all markdown files in it"
         yield SkippedPath(str(root), f"is a folder; {below}", failed=True)
     else:
         yield from walk(root, lambda path: is_match(Path(path).relative_to(workspace).as_posix(), pattern), workspace)

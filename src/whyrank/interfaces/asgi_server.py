@@ -54,7 +54,7 @@ _TOO_LONG = Refusal(
     f"the head of the request has more than {MAX_HEAD_BYTES:,} bytes or {MAX_HEADERS} headers",
     "send fewer and shorter headers; long questions go into the body of a POST",
 )
-_BAD_HTTP = Refusal(400, "bad-http", "this is no HTTP request", "send HTTP/1.1")
+_BAD_HTTP = Refusal(400, "bad-http", "this is not an HTTP request", "send HTTP/1.1")
 _BUSY = Refusal(503, "busy", "there are too many connections", "try again in a moment")
 _log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ class Workers(Multiprocess):
         """Serve until a signal stops it; workers that cannot start are an error."""
         super().run()
         if not self._is_stopped:
-            raise WhyrankError("the workers end as soon as they start", "the log says why; try it without --workers")
+            raise WhyrankError("the workers exit as soon as they start", "the log says why; try it without --workers")
 
     def handle_signals(self) -> None:
         """Handle the signals received; any of them that stops the server is no failure."""

@@ -77,9 +77,11 @@ class AuthPolicy:
     def foreign(self, host: str | None, origin: str | None) -> Refusal | None:
         """Return the refusal of a foreign Host or Origin; None if both are the server's own."""
         if _name(host or "") not in self.hosts:
-            return Refusal(421, "foreign-host", "this server does not answer to that Host", "ask for it by its address")
+            return Refusal(
+                421, "foreign-host", "this server does not answer to that Host", "use the address that it listens on"
+            )
         if origin is not None and not self._is_own(origin, host or ""):
-            return Refusal(403, "foreign-origin", "pages of that Origin may not ask this server", "leave Origin out")
+            return Refusal(403, "foreign-origin", "pages of that Origin may not call this server", "omit Origin")
         return None
 
     def stranger(self, authorization: str | None) -> Refusal | None:
@@ -180,5 +182,5 @@ def token_from(file: str | None, given: str | None) -> AccessToken:
             raise ConfigError(f"the token file {file} cannot be read: {said}", "name a file that holds it") from error
     if len(text) < LEAST_TOKEN_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
         hint = f"give {LEAST_TOKEN_CHARACTERS} letters and digits or more, without spaces"
-        raise ConfigError("the token is no token", hint)
+        raise ConfigError("the token is not valid", hint)
     return AccessToken(text, False)

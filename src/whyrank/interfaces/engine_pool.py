@@ -216,7 +216,7 @@ class PooledEngine:
             try:
                 self._release()
             except WhyrankError as error:
-                _log.warning("%s was not closed in order: %s", self._store, error)  # not for the caller
+                _log.warning("%s was not closed cleanly: %s", self._store, error)  # not for the caller
             return True
 
     def leave(self) -> None:
@@ -277,8 +277,8 @@ class Access:
         for memory in memories:
             if memory.scope not in own:
                 raise ConfigError(
-                    f"{memory.id} is {memory.scope}, not this agent's own; nothing was {done}",
-                    "whoever looks after the store can do that for everybody, on the command line",
+                    f"{memory.id} is {memory.scope}, which this agent may not change; nothing was {done}",
+                    "the owner of the store can do it on the command line",
                 )
 
 

@@ -140,7 +140,9 @@ def _normaliser(normaliser: Normaliser) -> dict[str, Any]:
 
 
 def _unknown(what: object) -> ConfigError:
-    return ConfigError(f"a browser cannot rank by {what!r}", "use the parts that ship, or rank with the library")
+    return ConfigError(
+        f"a browser cannot rank by {what!r}", "use the stages that ship with whyrank, or rank with the library"
+    )
 
 
 # Stages that are defined by their fields alone.

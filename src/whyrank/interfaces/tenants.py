@@ -77,7 +77,9 @@ def _make_folder(place: Path) -> None:
     try:
         place.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"there is no folder {place}, and none can be made: {error.strerror}", "make it") from error
+        raise StoreError(
+            f"there is no folder {place}, and it cannot be created: {error.strerror}", "make it"
+        ) from error
 
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
@@ -97,7 +99,9 @@ def tenants_in(file: str) -> list[Tenant]:
     folder = path.absolute().parent
     tenants = [_tenant(name, table, folder) for name, table in tables.items()]
     if not tenants:
-        raise ConfigError(f"{file} names no tenant", 'write a table for each: [alice], store = "…", token_file = "…"')
+        raise ConfigError(
+            f"{file} names no tenant", 'write a table for each tenant: [alice], store = "…", token_file = "…"'
+        )
     _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
     _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
     secrets = [path, *(folder / table["token_file"] for table in tables.values())]
@@ -116,7 +120,7 @@ def _files_of(tenant: Tenant, others: Sequence[Path]) -> Path | None:
 
 def _tenant(name: str, table: Any, folder: Path) -> Tenant:
     if not isinstance(table, Mapping):
-        raise ConfigError(f"{name} is no table", f"write [{name}] and its keys below: {', '.join(_KEYS)}")
+        raise ConfigError(f"{name} is not a table", f"write [{name}] and its keys below: {', '.join(_KEYS)}")
     for key in table:
         if key not in _KEYS:
             raise ConfigError(f"the tenant {name} has an unknown key {key!r}", f"the keys are {', '.join(_KEYS)}")

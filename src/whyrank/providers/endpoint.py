@@ -23,7 +23,7 @@ class Key:
     def __init__(self, secret: str, origin: str) -> None:
         # A key with line ends could smuggle headers in, and the error message of the HTTP client would quote it.
         if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
-            raise ConfigError(f"the key from {origin} is no key", "it must be one line of visible ASCII letters")
+            raise ConfigError(f"the key from {origin} is not valid", "it must be one line of visible ASCII characters")
         self._secret = secret
         self.origin = origin
 
@@ -93,7 +93,7 @@ def checked_url(given: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not given.strip().isprintable():
         raise ValueError("must be a URL like http://localhost:11434/v1")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user or a password; keys go into a key file or the environment")
+        raise ValueError("must not contain a user or a password; keys go into a key file or the environment")
     if parts.query or parts.fragment:
         raise ValueError("must end with the path, for instance /v1")
     return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/') or '/v1'}"

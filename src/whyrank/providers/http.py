@@ -250,7 +250,7 @@ class Transport:
             if not 300 <= answer.status < 400 or not target:
                 return answer
             url = self._next(url, target, answer.status)
-        raise ProviderRefused(f"{self._who} redirects in circles", self._look_at("url"))
+        raise ProviderRefused(f"{self._who} redirects in a loop", self._look_at("url"))
 
     def _next(self, url: str, target: str, status: int) -> str:
         """Return the target of a redirect; refuse other hosts, which must not receive the key and texts."""
@@ -259,7 +259,7 @@ class Transport:
         if _origin(there) != _origin(urlsplit(url)) or status not in _KEEPS_THE_QUESTION:
             place = self._quoted(f"{there.scheme}://{there.netloc}{there.path}")
             message = f"{self._who} redirects to {place}, which was not followed"
-            raise ProviderRefused(message, f"set {self.endpoint.settings}.url to where it really is", status=status)
+            raise ProviderRefused(message, f"set {self.endpoint.settings}.url to the final URL", status=status)
         return joined
 
     def _exchanged(self, url: str, body: bytes, patience: Patience, deadline: float) -> HttpResponse:
@@ -275,17 +275,17 @@ class Transport:
             raise ProviderTimeout(f"{self._who} did not answer within {seconds}", self._look_at("timeout_s")) from error
         except TooLarge as error:
             limit = f"{self._most_bytes // 1_000_000} MB"
-            raise ProviderGarbage(f"{self._who} answers with more than {limit}", self._look_at("url")) from error
+            raise ProviderGarbage(f"{self._who} answered with more than {limit}", self._look_at("url")) from error
 
     def _object(self, body: bytes) -> dict[str, Any]:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError) as error:
             text = body[: 4 * MOST_QUOTED].decode("utf-8", errors="replace")
-            message = f"{self._who} answers what is no JSON: {self._quoted(text) or 'nothing'}"
+            message = f"{self._who} answered with something other than JSON: {self._quoted(text) or 'nothing'}"
             raise ProviderGarbage(message, self._look_at("url")) from error
         if not isinstance(found, dict):
-            raise ProviderGarbage(f"{self._who} answers JSON that is no object", self._look_at("url"))
+            raise ProviderGarbage(f"{self._who} answered with JSON that is not an object", self._look_at("url"))
         return found
 
     # -- error messages --------------------------------------------------------------------------------------------

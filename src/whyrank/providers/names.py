@@ -30,7 +30,7 @@ def check_name(name: str) -> None:
         return
     if name.startswith(("hf:", "folder:")):
         raise ConfigError(
-            f"{name!r} names no model", "it is hf:ORG/MODEL or hf:ORG/MODEL@REVISION, or the path of a folder"
+            f"{name!r} names no model", "it must be hf:ORG/MODEL or hf:ORG/MODEL@REVISION, or the path of a folder"
         )
     if is_path(name):
         raise ConfigError(f"{name!r} is a path", f"`whyrank model use {name}` installs the model of a folder")
@@ -117,7 +117,7 @@ def _pair(given: Any) -> tuple[str, str]:
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
         raise ValueError('must be a name or a pair of texts: ["before questions ", "before texts "]')
     if any(len(part) > MOST_LETTERS or "\0" in part for part in pair):
-        raise ValueError(f"must hold texts of at most {MOST_LETTERS} letters")
+        raise ValueError(f"must contain texts of at most {MOST_LETTERS} letters")
     return pair[0], pair[1]
 
 

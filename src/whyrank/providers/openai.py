@@ -147,12 +147,12 @@ class OpenAiEmbedder:
         if places == [None] * len(rows):
             return rows
         if sorted(place for place in places if isinstance(place, int)) != list(range(len(rows))):
-            raise self._garbage("embeddings that do not say which text they are of")
+            raise self._garbage("embeddings without the index of their text")
         return sorted(rows, key=lambda row: int(row["index"]))
 
     def _numbers(self, vector: Any) -> list[float]:
         if not isinstance(vector, list) or not vector or not all(type(value) in (int, float) for value in vector):
-            raise self._garbage("an embedding that is no list of numbers")
+            raise self._garbage("an embedding that is not a list of numbers")
         if self._dimension is None:
             self._dimension = len(vector)
         if len(vector) != self._dimension:

@@ -180,13 +180,13 @@ def fetch(
     return FetchedModel(found.description.name, is_new)
 
 
-_NONE = Model("none", "no vectors: words and names answer alone", 0, (), 0)
+_NONE = Model("none", "no vectors: keyword and name search only", 0, (), 0)
 
 
 def _wordllama(folder: Path) -> Model:
     from .wordllama import DIMENSION, FETCH, FETCHED_BYTES, LANGUAGES, WordLlama
 
-    about = "static vectors, part of the installation"
+    about = "static vectors, included in the installation"
     model = Model("wordllama", about, DIMENSION, LANGUAGES, 0, licence="MIT")
     try:
         embedder = WordLlama(models=folder)

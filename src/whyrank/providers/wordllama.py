@@ -224,7 +224,7 @@ def install(models: Path, tick: Callable[[int, int, str], None] = lambda done, t
     except OSError as error:
         raise ProviderError(
             f"wordllama cannot be kept in {folder}: {error.strerror or error}",
-            "make room there, or name another folder by the setting model.folder",
+            "free space there, or set model.folder to another folder",
         ) from error
     return True
 
@@ -244,7 +244,7 @@ def _find_folder(models: Path | None) -> Path:
         hint = f'reinstall wordllama, `{FETCH}`, or set embedding = "none"'
         raise ProviderError(f"wordllama's package lacks {_lacking(package)}", hint)
     raise MissingExtra(
-        "wordllama, the default model, is not here",
+        "wordllama, the default model, is not installed",
         f'`{FETCH}` gets it ({FETCHED_BYTES // 1_000_000} MB), once for all workspaces, or set embedding = "none"',
     )
 

@@ -121,7 +121,7 @@ class TokenGate:
             if not lacking or (match is not None and TIERS.get(match.relation)):
                 return None
             told = " and ".join(map(repr, lacking))
-            return f"it does not hold {told}, and a query of {counted(len(asked), 'word')} must match whole"
+            return f"it does not contain {told}, and a query of {counted(len(asked), 'word')} must match completely"
 
         kept = keep(ranking, "token-gate", reason)
         return kept if kept.hits or not ranking.hits else replace(kept, notices=(*kept.notices, _NOTHING_PASSED))
@@ -133,7 +133,7 @@ class TokenGate:
 
 
 _NOTHING_PASSED = Notice(
-    "token-gate", "no memory holds every word of the query, as this recipe asks of short ones; ask in more words"
+    "token-gate", "no memory contains every word of the query, as this recipe requires of short queries; use more words"
 )
 
 
@@ -169,7 +169,7 @@ class Boosts:
             is_whole = all(word in words for word in asked)
             bonus = whole if is_whole else beginning
             if bonus:
-                told = "every word" if is_whole else "every word as a beginning"
+                told = "every word" if is_whole else "every word as a prefix"
                 yield Step("boosts", "add", bonus, f"{label}: {told}")
         points = token_points(asked, labels.summary)
         worth = self.summary * points.value

@@ -83,7 +83,7 @@ DIALS = (
     Dial(NameFirst, "covered_weight", "weight of the covered share of a name", "name", 0.0, MOST_BONUS),
     Dial(NameFirst, "sentence_bonus", "bonus for a name in the question", "name", 0.0, MOST_BONUS),
     Dial(NameFirst, "min_sentence_share", "least share of a name in the question", "name", 0.0, 1.0, stepped=True),
-    Dial(SameLanguage, "weight", "what another language takes", "language", 0.0, 1.0),
+    Dial(SameLanguage, "weight", "penalty for another language", "language", 0.0, 1.0),
     Dial(Recency, "weight", "recency weight", "recency", 0.0, 1.0, "ranking.recency_weight"),
     Dial(Recency, "half_life_days", "half-life in days", "recency", 0.001, 1e6, "ranking.recency_half_life_days", True),
     Dial(Evidence, "min_vector", "least cosine", "evidence", -1.0, 1.0, "ranking.min_vector", stepped=True),
@@ -97,7 +97,7 @@ DIALS = (
     Dial(Boosts, "summary", "weight of the summary", "boosts", 0.0, MOST_POINTS),
     Dial(TokenMatch, "weight", "weight of matching words", "token-match", 0.0, MOST_POINTS),
     Dial(Base, "rate", "rate of forgetting", "base", 0.0, 1.0),
-    Dial(Importance, "each", "what a degree of importance adds", "importance", 0.0, 1.0),
+    Dial(Importance, "each", "bonus per degree of importance", "importance", 0.0, 1.0),
     Dial(MMR, "lambda_", "λ of diversity", "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
 )
 
@@ -358,7 +358,7 @@ class DroppedTerm:
 
     def __str__(self) -> str:
         if not self.words:
-            return f"without {self.term!r}, which the question means"
+            return f"without {self.term!r}, which the query means"
         return f"without {' and '.join(repr(word) for word in self.words)}"
 
 

@@ -49,7 +49,7 @@ class ExternalLists:
         unknown = sorted(set(self.weights) - set(names))
         if unknown:
             known = f"the runs are {', '.join(names)}"
-            raise ConfigError(f"a weight is given for {unknown[0]!r}, which is no run", known)
+            raise ConfigError(f"a weight is given for {unknown[0]!r}, which is not a run", known)
 
 
 def rank_foreign(listed: ExternalLists, recipe: Recipe, k: float | None = None, limit: int = 10) -> Ranking:
@@ -95,7 +95,7 @@ def _is_skipped(stage: Stage, listed: ExternalLists) -> bool:
 
 
 def _for_runs(recipe: Recipe, listed: ExternalLists) -> Recipe:
-    """Give every run a vote: the recipe's own if it names the run, else its vote for others.
+    """Give every run a vote: the recipe's own if it names the run, else its vote for the others.
 
     An id that a list does not hold has no score there: nothing is added for it, and no other list counts more.
     """
@@ -138,7 +138,7 @@ def _unnamed(recipe: Recipe, listed: ExternalLists) -> list[Notice]:
     return [
         Notice(
             "votes-by-default",
-            f"{weighed}; {' and '.join(unknown)} {which(len(unknown), 'has', 'have')} its vote for others",
+            f"{weighed}; {' and '.join(unknown)} {which(len(unknown), 'has', 'have')} its vote for the others",
         )
     ]
 
@@ -149,10 +149,10 @@ def _skips(skipped: Sequence[Stage]) -> list[Notice]:
 
 def _lacks(stage: Stage) -> str:
     if isinstance(stage, Superseded):
-        return "nobody said what has been replaced; `superseded` does"
+        return "no replaced ids were given; pass them as `superseded`"
     if isinstance(stage, _NEED_TEXTS):
-        return "it needs the texts of the candidates; `texts` brings them"
-    return "it needs what a store knows of memories, and lists do not bring"
+        return "it needs the texts of the candidates; pass them as `texts`"
+    return "it needs data of a store, which lists do not have"
 
 
 def _gaps(listed: ExternalLists, recipe: Recipe, ids: Sequence[MemoryId]) -> list[Notice]:
@@ -163,11 +163,13 @@ def _gaps(listed: ExternalLists, recipe: Recipe, ids: Sequence[MemoryId]) -> lis
         unlisted = len(ids) - len(run.candidates)
         if run.name in by_score and run.candidates and unlisted:
             left = counted(unlisted, "candidate")
-            message = f"{run.name} did not score {left}, and adds nothing to {which(unlisted, 'it', 'them')}"
+            message = f"{run.name} did not score {left}, so it adds nothing to {which(unlisted, 'it', 'them')}"
             notices.append(Notice("run-incomplete", message))
     compares = any(isinstance(stage, _NEED_TEXTS) for stage in recipe.stages)
     without = sum(identity not in (listed.texts or {}) for identity in ids) if compares else 0
     if without:
         have = f"{counted(without, 'candidate')} {which(without, 'has', 'have')} no text"
-        notices.append(Notice("texts-incomplete", f"{have}, and {which(without, 'is', 'are')} compared with no other"))
+        notices.append(
+            Notice("texts-incomplete", f"{have}, and {which(without, 'is', 'are')} not compared with others")
+        )
     return notices

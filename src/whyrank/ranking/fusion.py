@@ -196,7 +196,7 @@ class Sigmoid(_ByScore):
         check_finite(self)
 
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
-        """Return values on the logistic curve; a score that is no number counts as none."""
+        """Return values on the logistic curve; a score that is not a number counts as none."""
         return [self._one(score) for score in scores]
 
     def _one(self, score: float) -> float:

@@ -96,8 +96,8 @@ def _balance(recipe: Recipe, wish: Adjustments, runs: Sequence[Run]) -> Iterator
     setting, given = ("alpha", wish.alpha) if blend else ("vector_weight", wish.vector_weight)
     found = {family_of(run.name) for run in runs if run.candidates}
     silent = [name for name in ("vector", "keyword") if name not in found]
-    idle = f"the {silent[0]} run found nothing to weigh" if silent and recipe.fusion.absent == "shared" else ""
-    meaning = "0: words alone, 1: vectors alone"
+    idle = f"the {silent[0]} run found nothing" if silent and recipe.fusion.absent == "shared" else ""
+    meaning = "0: keywords only, 1: vectors only"
     yield Slider(setting, BALANCE, meaning, 0.0, 1.0, FINE, _vector_share(recipe), given, idle=idle)
 
 
@@ -115,19 +115,19 @@ def _strength_slider(recipe: Recipe, wish: Adjustments, context: Context) -> Ite
     if is_blend(recipe):
         low, high = BOOST_WEIGHTS
         value = recipe.fusion.strength or BOOST_WEIGHT
-        meaning = "how much vectors and words together add to what a memory is worth by itself"
+        meaning = "how much vectors and keywords together add to the base score of a memory"
         yield Slider("boost_weight", STRENGTH, meaning, low, high, 0.5, value, wish.boost_weight)
     elif any(isinstance(stage, NameFirst) for stage in recipe.stages):
         meaning = "by what the bonus for parts of names and for names in a sentence is multiplied"
         partly = any(match.relation not in TIERS for match in context.names.values())
-        idle = "" if partly else "no candidate is called by a part of the question"
+        idle = "" if partly else "no candidate's name is in the query"
         yield Slider("name_bonus", STRENGTH, meaning, 0.0, 10.0, 0.1, wish.name_bonus, wish.name_bonus, "×", idle)
 
 
 def _threshold_slider(recipe: Recipe, wish: Adjustments, context: Context) -> Iterator[Slider]:
     value = vector_threshold(recipe)
     if value is not None:
-        meaning = "cosines up to this add nothing; what is above counts from here"
+        meaning = "cosines up to this add nothing; higher ones count from here"
         idle = "" if "vector" in context.signals else "no candidate has a cosine"
         label, given = "Vector Similarity Threshold", wish.vector_threshold
         yield Slider("vector_threshold", label, meaning, *THRESHOLDS, FINE, value, given, idle=idle)
@@ -138,18 +138,18 @@ def _rank_constant(recipe: Recipe, wish: Adjustments) -> Iterator[Slider]:
         votes = (*recipe.fusion.votes, *([recipe.fusion.others] if recipe.fusion.others else []))
         known = (vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank))
         value = next(known, RRF_K)
-        meaning = "the larger, the less a first place counts: (k + 1)/(k + rank)"
+        meaning = "the larger, the less the first ranks count: (k + 1)/(k + rank)"
         yield Slider("k", "Rank Constant k", meaning, min(1.0, value), max(200.0, value), 1.0, value, wish.k)
 
 
 def _recency(wish: Adjustments, context: Context) -> Iterator[Slider]:
     memories = map(memory_of, context.memories.values())
     ages = any(memory.date is not None and not memory.evergreen for memory in memories)
-    idle = "" if ages else "no candidate has a date it ages by"
+    idle = "" if ages else "no candidate has a date"
     weight, days = wish.recency_weight, wish.recency_half_life_days
     told, after = (
-        "the most that age may take off a score; 0 switches it off",
-        "after how many days half of that is taken",
+        "the most that age may lower a score; 0 switches it off",
+        "after how many days half of that is reached",
     )
     yield Slider("recency_weight", "Recency", told, 0.0, 1.0, FINE, weight, weight, idle=idle)
     low, high = min(1.0, days), max(365.0, days)
@@ -159,7 +159,7 @@ def _recency(wish: Adjustments, context: Context) -> Iterator[Slider]:
 
 
 def _diversity(wish: Adjustments, context: Context) -> Iterator[Slider]:
-    meaning = "1: relevance alone; below, what is like a result above steps back"
+    meaning = "1: relevance only; lower values move a result down if it resembles one above it"
     idle = "" if len(context.memories) > 1 else "there is nothing to compare"
     value = 1.0 if wish.mmr_lambda is None else wish.mmr_lambda
     yield Slider("mmr_lambda", "Relevance vs Diversity λ", meaning, 0.0, 1.0, FINE, value, wish.mmr_lambda, idle=idle)
@@ -168,7 +168,7 @@ def _diversity(wish: Adjustments, context: Context) -> Iterator[Slider]:
 def _evidence(recipe: Recipe, wish: Adjustments, context: Context) -> Iterator[Slider]:
     cosine, coverage = (
         "a hit stays if its cosine reaches this, or its words pass",
-        "a hit stays if it has so much of the words",
+        "a hit stays if its coverage reaches this",
     )
     no_vector = "" if "vector" in context.signals else "no candidate has a cosine"
     no_words = "" if "keyword" in context.signals else "no word was looked for"
@@ -180,7 +180,7 @@ def _evidence(recipe: Recipe, wish: Adjustments, context: Context) -> Iterator[S
         if isinstance(stage, OpenClawSelection | MinScore):
             value = stage.min_score if isinstance(stage, OpenClawSelection) else stage.at_least
             yield Slider(
-                "min_score", "Minimum Score", "the least score a hit needs", 0.0, 1.0, FINE, value, wish.min_score
+                "min_score", "Minimum Score", "the minimum score of a hit", 0.0, 1.0, FINE, value, wish.min_score
             )
 
 

@@ -339,7 +339,7 @@ def tunable(recipe: Recipe) -> frozenset[str]:
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Return a notice for each adjustment that the recipe has no place for."""
     unused = _unused(recipe, wish)
-    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
+    return tuple(Notice("setting-unused", f"{key} has no effect in the recipe {recipe.name!r}") for key in unused)
 
 
 def honoured(recipe: Recipe) -> tuple[str, ...]:

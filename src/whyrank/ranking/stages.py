@@ -97,7 +97,7 @@ class NameFirst:
         share = _idf_share(match, context)
         if share < self.min_sentence_share:
             return ()
-        why = f"{match.name!r} stands in the question, {share:.2f} of its weight"
+        why = f"{match.name!r} is in the question, {share:.2f} of its weight"
         return (Step("name", "add", self.sentence_bonus * share, why),)
 
 
@@ -294,18 +294,16 @@ class OpenClawSelection:
         if keyword is None or keyword.rank is None:
             return None
         if none_passes:
-            return f"words speak for it, and no score reaches {self.min_score:g}"
+            return f"its words match, and no score reaches {self.min_score:g}"
         if vector is None or vector.rank is None:
-            return "words speak for it, and the vector run did not list it"
+            return "its words match, and the vector run did not find it"
         alone = next((word for word in _words(keyword) if len(holders[word]) == 1), None)
-        return None if alone is None else f"no other note holds {alone or 'a word of the query'}"
+        return None if alone is None else f"no other memory contains {alone or 'a word of the query'}"
 
     def _reason(self, hit: Hit) -> str:
         keyword = part_of(hit.trail, "keyword")
         backed = keyword is not None and keyword.rank is not None
-        return f"score {hit.score:.3f} is below {self.min_score:g}" + (
-            "" if backed else ", and no keyword speaks for it"
-        )
+        return f"score {hit.score:.3f} is below {self.min_score:g}" + ("" if backed else ", and no keyword matches")
 
 
 def _holders(hits: Sequence[Hit]) -> Mapping[str, set[object]]:
@@ -446,9 +444,7 @@ class GroupBySource:
                 first = behind[number] = ids[taken[0]]
                 beside[first] = (*beside.get(first, ()), hits.candidates.at(hits.places[number]))
         grouped = replace(ranking, hits=hits.grouped(beside))
-        return drop(
-            grouped, "group", lambda number: f"same file as {behind[number]}, which is better placed", [*behind]
-        )
+        return drop(grouped, "group", lambda number: f"same file as {behind[number]}, which ranks higher", [*behind])
 
 
 @dataclass(frozen=True)
@@ -509,7 +505,7 @@ class Rerank:
                 return hit
             told = f"{places[hit.id]} of {len(places)} by {self.reranker!r}"
             return hit.after(Step("rerank", "set", scores[hit.id], told)).after(
-                Step("rerank", "lift", WINDOW_LIFT, "what was read stands above what was not")
+                Step("rerank", "lift", WINDOW_LIFT, "reranked hits come before the others")
             )
 
         return Ranking(in_order([*map(opined, ranking.hits)]), ranking.dropped, ranking.notices)

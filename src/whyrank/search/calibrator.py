@@ -138,7 +138,7 @@ def calibrate(
         if memories < MIN_MEMORIES or min(len(own), len(foreign)) < MIN_QUESTIONS:
             raise ConfigError(
                 f"{counted(memories, 'memory gives', 'memories give')} too few questions to calibrate by",
-                f"it takes {MIN_MEMORIES} memories with a sentence each; until then the defaults serve",
+                f"it takes {MIN_MEMORIES} memories with a sentence each; until then the default thresholds are used",
             )
         _check(embedder, own[0])
         seen = list(_asked([*own, *foreign], store, embedder, language, where, progress))
@@ -148,7 +148,7 @@ def calibrate(
     if embedder is not None and both is None:
         raise ConfigError(
             f"too few memories have a vector of {embedder.fingerprint} to calibrate by",
-            "`whyrank ingest` or `whyrank model use` makes them; with --embedding none words are calibrated alone",
+            "`whyrank ingest` or `whyrank model use` makes them; with --embedding none only keywords are calibrated",
         )
     return Calibration(
         space=embedder.fingerprint if embedder else "",

@@ -72,7 +72,7 @@ class Weighing(NamedTuple):
         summed = f"cosine + {covered}" if spoke else covered
         if self.unheld is None:
             return summed
-        return f"({summed}) × {self.rest:.2f}, for no memory holds {', '.join(self.unheld.codes)},"
+        return f"({summed}) × {self.rest:.2f}, because no memory contains {', '.join(self.unheld.codes)},"
 
 
 # Words alone, where there is no embedder: the 70 % and 92 % quantiles of foreign questions in stores of 22 to 45 files
@@ -204,7 +204,7 @@ class _Curve:
             return Step("confidence", "note", confidence, "100%, its name is the query")
         measured = f"{self._measured} = {found:.3f}"
         if found == self._least > 0:
-            measured = f"{self._measured} is less than {found:.3f}, but it holds the only word asked for"
+            measured = f"{self._measured} is less than {found:.3f}, but it contains the only word of the query"
         if added:
             measured = f"the cosine of {added} counts {found:.3f}"
         reason = f"{confidence:.0%}, {measured}; {self._scale}"
@@ -323,10 +323,10 @@ def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notic
     """Return notices about default thresholds or an outdated calibration."""
     if calibration is None and memories < MIN_MEMORIES:
         held = counted(memories, "memory is", "memories are")
-        text = f"confidence rests on default thresholds: {held} too few to calibrate by"
+        text = f"confidence uses default thresholds: {held} too few to calibrate by"
         return (Notice("few-memories", text),)
     if calibration is None:
-        text = "confidence rests on default thresholds; `whyrank calibrate` fits them to these memories"
+        text = "confidence uses default thresholds; `whyrank calibrate` measures them on these memories"
         return (Notice("uncalibrated", text),)
     if calibration.is_outgrown(memories):
         then = counted(calibration.memories, "memory", "memories")

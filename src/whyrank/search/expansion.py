@@ -49,7 +49,7 @@ def probes_for(
     if vector is None:  # there is none, or it has just failed
         families = tuple(name for name in families if name != "vector")
     if not families:
-        notices.append(_off("there is nothing it could look for with"))
+        notices.append(_off("there is nothing to search with"))
         return ()
     most = 1 if is_hyde else MOST_FURTHER_RUNS // len(families)
     chosen = sorted(zip(texts[:most], resolution.further[:most], strict=True), key=lambda pair: pair[0])
@@ -85,13 +85,13 @@ def _vectors(
         notices.append(_off(f"the embedder failed: {error}"))
         return None
     if not all(vector.any() for vector in found):
-        notices.append(_off("the embedder knows no part of it"))
+        notices.append(_off("the embedder knows none of its tokens"))
         return None
     return found
 
 
 def _off(reason: str) -> Notice:
-    return Notice("expansion-off", f"what the language model made of the question was left aside: {reason}")
+    return Notice("expansion-off", f"the answer of the language model was not used: {reason}")
 
 
 def replaces_the_question(probes: Sequence[Probe]) -> bool:
@@ -204,7 +204,7 @@ class Expander:
         if not texts:
             raise ProviderGarbage("its answer was empty")
         told = "; ".join(repr(_short(text)) for text in texts)
-        notice = Notice("expanded", f"{llm.model} widened the question ({self._mode}): {told}")
+        notice = Notice("expanded", f"{llm.model} expanded the query ({self._mode}): {told}")
         return Widened(Expansion(self._mode, texts), (*self._about_the_limit(), notice))
 
     def _asked(self, llm: Llm, question: str) -> Completion:
@@ -222,12 +222,12 @@ class Expander:
     def _about_the_limit(self) -> tuple[Notice, ...]:
         if not 0 < self._wished_ms < FLOOR_MS:
             return ()
-        message = f"query_expansion.timeout_ms is {self._wished_ms:g}, and counts as {FLOOR_MS}, the least there is"
+        message = f"query_expansion.timeout_ms is {self._wished_ms:g}, below the minimum; {FLOOR_MS} is used"
         return (Notice("setting-unused", message),)
 
 
 def _expansion_off(reason: str) -> Notice:
-    return Notice("expansion-off", f"the question was not widened, and asked as it is: {reason}")
+    return Notice("expansion-off", f"the query was not expanded: {reason}")
 
 
 def _check_willing(said: str) -> None:

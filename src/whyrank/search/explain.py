@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .searcher import Searcher
 
 _CHUNKS_LOOKED_AT = 10_000
-OF_A_SCOPE = "if it belongs to a scope, name that with --scope"  # in every hint about a memory that is not found
+OF_A_SCOPE = "if it belongs to a scope, add --scope"  # in every hint about a memory that is not found
 _LINES = re.compile(r"(?P<file>.+):\d+-\d+")
 Outcome = Literal["found", "dropped", "filtered", "not a candidate"]
 
@@ -113,7 +113,7 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
     if not chunks:
         raise NotFound(
             f"there is no memory {identity!r}",
-            f"`whyrank list` shows the ids and paths you can ask about; {OF_A_SCOPE}",
+            f"`whyrank list` shows all ids and paths; {OF_A_SCOPE}",
         )
     return chunks
 
@@ -137,7 +137,7 @@ def _placed(query: Query, hit: Hit, ranking: Ranking) -> Why:
     step = hit.trail[-1]
     if step.stage == "top":
         return Why(query.text, hit.memory, "dropped", f"it is {step.why}", _distance(hit, ranking), hit=hit)
-    return Why(query.text, hit.memory, "dropped", f"it was a candidate, and is not shown: {step.why}", hit=hit)
+    return Why(query.text, hit.memory, "dropped", f"it was a candidate but is not shown: {step.why}", hit=hit)
 
 
 def _distance(hit: Hit, ranking: Ranking) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ def _distance(hit: Hit, ranking: Ranking) -> tuple[str, ...]:
         return ()
     last = ranking.hits[-1]
     if last.tier > hit.tier:
-        why = "its name matches" if name_tier(last.tier) > name_tier(hit.tier) else "a reranker has read it"
-        return (f"the last result, {last.id}, is in a higher tier ({last.tier} against {hit.tier}): {why}",)
+        why = "its name matches" if name_tier(last.tier) > name_tier(hit.tier) else "a reranker scored it"
+        return (f"the last result, {last.id}, is in a higher tier ({last.tier}, this one in {hit.tier}): {why}",)
     return (f"the last result, {last.id}, has {last.score:.4f}; this has {hit.score:.4f}",)
 
 
@@ -157,7 +157,7 @@ def _never_a_candidate(store: Store, query: Query, memory: Memory, retrieved: Re
             pool = next((run for run in retrieved.runs if run.name == name), Run(name))
             details.append(f"{name}: {_lost_in(store, query, memory, pool, retrieved, has_embedder)}")
     empty = "" if query.text.strip() else "the query is empty: "
-    return Why(query.text, memory, "not a candidate", f"{empty}no run proposed it", tuple(details))
+    return Why(query.text, memory, "not a candidate", f"{empty}no run found it", tuple(details))
 
 
 def _asked(retrieved: Retrieved) -> list[str]:
@@ -174,7 +174,9 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
     if pool.name == "name":
         match = match_name(analysis.probe, names_of(memory))
         return (
-            f"{match.name!r} is like the query, but better names fill the pool" if match else "no name like the query"
+            f"{match.name!r} resembles the query, but better names fill the pool"
+            if match
+            else "no name resembles the query"
         )
     probe = next((probe for probe in retrieved.probes if pool.name in probe.runs), None)
     if probe is not None:
@@ -184,7 +186,7 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
     if retrieved.added is not None and pool.name == retrieved.added.name:
         whole = retrieved.added.run(store, query.where, None)
         if not store.in_other_languages([memory.id], retrieved.added.language, query.where.scopes):
-            return "it is in the language of the question, or shows none"
+            return "it is in the language of the query, or its language is unknown"
         return _place_in(whole, pool, memory.id, "cosine", plan.pool)
     if pool.name == "vector" and retrieved.vector is None:
         return "the query was not embedded" if has_embedder else "there is no embedder"
@@ -221,9 +223,9 @@ def _place_in(whole: Run, pool: Run, identity: MemoryId, measure: str, size: int
     score = whole.candidates[rank - 1].score
     needed = pool.candidates[-1].score if pool.candidates else 0.0
     if score == needed:
-        return f"rank {rank}, tied at {measure} {score:.4f} with the last of the pool; place and content break ties"
+        return f"rank {rank}, tied at {measure} {score:.4f} with the last of the pool; path and content break ties"
     if score > needed:
-        return f"rank {rank}, {measure} {score:.4f}, but better chunks of its file took the places of that file"
+        return f"rank {rank}, {measure} {score:.4f}, but better chunks of the same file are in the pool"
     return f"rank {rank} of a pool of {size} sources; needs {measure} {needed:.4f}, has {score:.4f}"
 
 
@@ -352,7 +354,7 @@ def origins_by_recipe(
 ) -> list[list[tuple[Scope, str] | MemoryId]]:
     """Return the sources each recipe finds, best first; they share one plan, so one retrieval is enough."""
     if len({recipe.plan for recipe in recipes}) != 1:
-        raise ValueError("recipes of different plans ask for different candidates")
+        raise ValueError("recipes with different plans retrieve different candidates")
     with searcher.store.reading():
         retrieved = searcher.retrieved(query, recipes[0], Stopwatch())
         language = retrieved.context.analysis.language
@@ -432,7 +434,7 @@ def _never_met(
         lost = why(searcher, query, recipe, name)
         details += [f"{name}: {lost.summary}", *(f"  {detail}" for detail in lost.details)]
     whom = " and ".join(missing)
-    summary = f"{whom} {'is no candidate' if len(missing) == 1 else 'are no candidates'}, so nothing here compares them"
+    summary = f"{whom} {'is no candidate' if len(missing) == 1 else 'are no candidates'}, so they cannot be compared"
     return Contrast(query.text, memory, over, "not a candidate", summary, details=tuple(details))
 
 
@@ -476,14 +478,20 @@ def _compared(case: _Case, store: Store, retrieved: Retrieved) -> Contrast:
     turned = () if is_level else changes(case.pool, case.ranking, upper, lower)
     # Diversity puts the second of two level memories far behind the first: their scores no longer show that they tied.
     if is_level or any(change.is_rounding for change in turned):
-        return case.said("level", "they are level: place and content break the tie, and the least change decides it")
+        return case.said(
+            "level", "their scores are equal: path and content break the tie, and the smallest change decides it"
+        )
     found: list[Change | DroppedTerm] = [*turned]
     words = _words(case, upper, lower)
     found += _terms(case.pool, words[:MOST_TERMS], store, retrieved, upper, lower)
     untried = len(words) - MOST_TERMS
-    remarks = [f"of {len(words)} words the {MOST_TERMS} that matter most were tried without"] if untried > 0 else []
+    remarks = (
+        [f"of {len(words)} words only the {MOST_TERMS} most important were left out one at a time"]
+        if untried > 0
+        else []
+    )
     if case.pool.context.opinions:
-        remarks.append("the reranker was not asked again: what it has read stays what it was")
+        remarks.append("the reranker was not run again: its scores stay as they are")
     if found:
         summary = f"{upper} is above {lower}; each of these alone would put {lower} above:"
         return case.said("flips", summary, found, remarks)
@@ -496,10 +504,10 @@ def _unmoved(case: _Case, upper: MemoryId, lower: MemoryId) -> tuple[Comparison,
     if above.tier > below.tier and standing(case.ranking, lower) is not None:
         lifted = "; ".join(f"{step.stage}: {step.why}" for step in above.trail if step.op == "lift")
         tiers = f"tier {above.tier} against {below.tier}"
-        return "another tier", f"{upper} is in another tier ({tiers}; {lifted}), and no number outweighs a tier"
+        return "another tier", f"{upper} is in another tier ({tiers}; {lifted}), and no setting outweighs a tier"
     return (
         "nothing flips it",
-        f"{upper} is above {lower}, and no single number or word turns that round",
+        f"{upper} is above {lower}, and no change of a single number or word swaps them",
     )
 
 
@@ -539,4 +547,6 @@ def _place(ranking: Ranking, hit: Hit) -> str:
     if found is None:
         return f"{name}: dropped by {hit.trail[-1].stage}: {hit.trail[-1].why}"
     place, behind = found
-    return f"{name}: place {place + 1}, {key}" + (f", behind {ranking.hits[place].id} of its file" if behind else "")
+    return f"{name}: place {place + 1}, {key}" + (
+        f", after {ranking.hits[place].id} of the same file" if behind else ""
+    )

@@ -157,7 +157,7 @@ def _query_vector(
 ) -> Vector | None:
     """Embed the query if the recipe has a vector run; if the embedder fails, the other runs go on."""
     if embedder is None and "vector" in recipe.plan.runs and "keyword" not in recipe.plan.runs:
-        notices.append(Notice("vector-off", "this recipe asks vectors alone, and there is no embedder"))
+        notices.append(Notice("vector-off", "this recipe only uses vectors, and there is no embedder"))
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
     try:
@@ -167,11 +167,16 @@ def _query_vector(
         if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
             late.append("vector")
         else:
-            notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
+            notices.append(
+                Notice("vector-off", f"the embedder failed, so only keywords and names were searched: {error}")
+            )
         return None
     if not vector.dot(vector):  # it has unit length, or none
         notices.append(
-            Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone")
+            Notice(
+                "vector-off",
+                "the embedder knows none of the tokens of the query, so only keywords and names were searched",
+            )
         )
         return None
     return vector
@@ -237,7 +242,7 @@ def _added_space(
         if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
             late.append("other languages")
         else:
-            told = f"the model that was added failed, so what is in another language may be missed: {error}"
+            told = f"the additional model failed, so memories in other languages may be missed: {error}"
             notices.append(Notice("added-off", told))
         return None
     return AddedSpace(embedder, language, marks, vector) if vector.dot(vector) else None
@@ -319,7 +324,7 @@ def _labels(name: str, slug: str, summary: str) -> Labels:
 def _with_opinions(retrieved: Retrieved, store: Store, stage: Rerank, place: int) -> Retrieved:
     """Rank as far as the reranker's stage, and let it read the head of that."""
     if stage.reranker is None:
-        return _without(retrieved, "there is no reranker", "hand one to whyrank.open or to the stage")
+        return _without(retrieved, "there is no reranker", "pass one to whyrank.open or to the stage")
     before = replace(retrieved.recipe, stages=retrieved.recipe.stages[:place])
     window = rank_pool(retrieved.runs, before, retrieved.context).hits[: stage.top]
     if not window:
@@ -331,7 +336,7 @@ def _with_opinions(retrieved: Retrieved, store: Store, stage: Rerank, place: int
     texts = [embedded_text(read.get(hit.id) or hit.memory) for hit in window]
     scores = _answered(stage, retrieved.context.analysis.text, texts, limit_ms)
     if isinstance(scores, str):
-        return _without(retrieved, scores, "the order is that of the stages before it")
+        return _without(retrieved, scores, "the order of the previous stages is kept")
     opinions = {hit.id: score for hit, score in zip(window, scores, strict=True)}
     return replace(retrieved, context=replace(retrieved.context, opinions=opinions))
 
@@ -367,7 +372,7 @@ def _checked(said: Sequence[float] | Exception, wanted: int) -> list[float] | st
     try:
         scores = [float(score) for score in said]
     except (TypeError, ValueError):
-        return "it gave scores that are no numbers"
+        return "it returned scores that are not numbers"
     if len(scores) != wanted:
-        return f"it gave {counted(len(scores), 'score')} for {counted(wanted, 'text')}"
-    return scores if all(map(math.isfinite, scores)) else "it gave scores that are no finite numbers"
+        return f"it returned {counted(len(scores), 'score')} for {counted(wanted, 'text')}"
+    return scores if all(map(math.isfinite, scores)) else "it returned scores that are not finite"

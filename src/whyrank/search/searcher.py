@@ -32,7 +32,7 @@ def page_notices(retrieved: Retrieved, ranking: Ranking) -> Iterator[Notice]:
     """Yield the notice why a page is empty or short: limit 0, end of the results, or end of the pool."""
     query = retrieved.context.query
     if query.limit == 0:
-        yield Notice("limit-zero", "a limit of 0 asks for no results; give 1 or more to see some")
+        yield Notice("limit-zero", "the limit is 0; give 1 or more to see results")
         return
     ranked = len(ranking.hits) + len(split_dropped(ranking.dropped, _CUT))
     if not ranked or query.offset + query.limit <= ranked:
@@ -44,13 +44,13 @@ def page_notices(retrieved: Retrieved, ranking: Ranking) -> Iterator[Notice]:
 
 def _ending(offset: int, ranked: int) -> str:
     last = f"there {which(ranked, 'is', 'are')} {counted(ranked, 'result')}"
-    asked = f", and the page asked for begins at {offset + 1}" if offset >= ranked else ""
+    asked = f", and the requested page begins at {offset + 1}" if offset >= ranked else ""
     return f"{last} for this question{asked}"
 
 
 def _cut_at(retrieved: Retrieved) -> str:
     pool = retrieved.recipe.plan.pool
-    return f"; each way of searching brings {counted(pool, 'source')} at most: narrow the question to see others"
+    return f"; each run returns at most {counted(pool, 'source')}: narrow the query to see others"
 
 
 def _is_pool_full(retrieved: Retrieved) -> bool:
@@ -84,7 +84,7 @@ def within_budget(ranking: Ranking, max_tokens: int) -> Ranking:
 
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
-MENDS = "`whyrank doctor` names what is damaged, and `--repair` mends what can be mended"
+MENDS = "`whyrank doctor` lists what is damaged, and `--repair` fixes what it can"
 MAX_LIMIT = 1_000  # more is browsing, not searching
 # Of the thresholds of cosine + coverage; between two languages there are hardly words to cover.
 _COSINES_SHARE = 0.7
@@ -183,7 +183,7 @@ class Searcher:
         sure = {hit.id: hit.confidence or 0.0 for hit in judgement.ranking.hits}
 
         def reason(hit: Hit) -> str | None:
-            return None if sure[hit.id] >= least else f"{sure[hit.id]:.0%} confident, and {least:.0%} is asked for"
+            return None if sure[hit.id] >= least else f"{sure[hit.id]:.0%} confidence, below {least:.0%}"
 
         page = replace(retrieved.context.query, limit=query.limit, offset=query.offset)
         retrieved = replace(retrieved, context=replace(retrieved.context, query=page))
@@ -219,7 +219,7 @@ def _damage(read: Fetched, shown: AbstractSet[MemoryId]) -> Iterator[Notice]:
             f"{counted(damaged, 'memory', 'memories')} that {which(damaged, 'answers was', 'answer were')} damaged"
         )
         told = f"{memories}, and shown as far as {which(damaged, 'it', 'they')} can be read"
-        yield Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
+        yield Notice(UNREADABLE, f"{told}; `whyrank doctor` lists what is damaged, and `--repair` fixes it")
     yield from altered_notices(len(read.altered & shown))
     # All was read in one snapshot: a memory missing now was not forgotten, its row is lost.
     lost = len(shown - read.memories.keys())
@@ -246,10 +246,11 @@ def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:
 def _nothing_passes(where: Where) -> Notice:
     """Return the notice that no memory passes the filters, with the meaning of those given."""
     known = {
-        "paths are those `whyrank list` shows": where.path is not None,
-        "the time asked about counts by when a memory was stored": where.as_of is not None,
-        "the language of a memory is told by its words, else it is that of the setting": where.language is not None,
-        "since and before count by the date of a memory": where.since is not None or where.before is not None,
+        "paths are as `whyrank list` shows them": where.path is not None,
+        "as_of compares with the time when a memory was stored": where.as_of is not None,
+        "the language of a memory is detected from its words, or is the one in the settings": where.language
+        is not None,
+        "since and before compare with the date of a memory": where.since is not None or where.before is not None,
     }
     advice = [said for said, is_given in known.items() if is_given]
     return Notice("nothing-passes", "; ".join(["no memory passes the filters", *advice]))

@@ -278,7 +278,7 @@ def _written(term: str, others: Others) -> Iterable[str]:
 
 NOTHING_TO_RANK_BY = Notice(
     "nothing-to-rank-by",
-    "the query says which memories may answer, but no word to rank them by: add one, or see `whyrank list`",
+    "the query only filters memories and has no word to rank them by: add one, or use `whyrank list`",
 )
 MAX_WORDS = 1_024  # that a prefix expands to, the most frequent; more of them do not discriminate
 
@@ -334,7 +334,7 @@ class _Settling:
             found = self._written(foreign_spellings(start, spoken), foreign_stems_beginning(start, spoken))
         terms = sorted(found, key=lambda term: (-found[term], term))
         if len(terms) > MAX_WORDS:
-            message = f"{leaf.asked} begins {len(terms)} words; only the {MAX_WORDS} most frequent were looked for"
+            message = f"{leaf.asked} matches {len(terms)} words; only the {MAX_WORDS} most frequent were searched"
             self.notices.append(Notice("beginning-cut", message))
         if not terms:
             self.notices.append(Notice("beginning-unknown", f"no word in these memories begins with {leaf.beginning}"))
@@ -488,7 +488,7 @@ def _written_words(stem: str, words: Sequence[str], store: Reader, scopes: froze
 
 
 def _did_you_mean(typed: str, meant: str) -> Notice:
-    return Notice("did-you-mean", f"no memory holds {typed!r}; did you mean {meant!r}? That was looked for too")
+    return Notice("did-you-mean", f"no memory contains {typed!r}; did you mean {meant!r}? It was searched too")
 
 
 ASKED_MEMORIES = 100  # whose names and entities are read

@@ -207,7 +207,7 @@ def _run_notices(runs: tuple[Run, ...], context: Context, request: Request) -> I
     yield from dict.fromkeys(notice for run in runs for notice in run.notices)
     analysis = context.analysis
     if "keyword" in request.plan.runs and not analysis.terms:
-        yield Notice("no-terms", "the query holds no word to look for, so there was no keyword run")
+        yield Notice("no-terms", "the query has no word to search for, so there was no keyword run")
     if request.vector is None:
         return
     signal, missing = context.signals.get("vector"), 0
@@ -216,7 +216,7 @@ def _run_notices(runs: tuple[Run, ...], context: Context, request: Request) -> I
     if not is_whole:  # an array has no gaps
         missing = column_of(values, list(context.memories)).count(None)
     if missing and missing == len(context.memories):
-        yield Notice("no-vectors", f"no candidate has a vector of {request.space} yet; `whyrank ingest` makes them")
+        yield Notice("no-vectors", f"no candidate has a vector of {request.space} yet; `whyrank ingest` creates them")
     elif missing and all(notice.code != LACKING for run in runs for notice in run.notices):
         lacking = f"{missing} of {len(context.memories)} candidates {which(missing, 'has', 'have')} no vector yet"
-        yield Notice(LACKING, f"{lacking}; words alone speak for what has none")
+        yield Notice(LACKING, f"{lacking}; these are scored by keywords only")

@@ -250,7 +250,7 @@ def _is_true(leaf: Leaf, entry: Entry) -> bool:
         case Says():
             return is_said(leaf, MEMORY_FIELDS[leaf.field](entry.memory))
         case _:
-            raise ValueError(f"{leaf} must be settled before a store is asked")
+            raise ValueError(f"{leaf} must be resolved before the store is queried")
 
 
 def with_tie(score: float, memory: Memory) -> Scored:
@@ -323,7 +323,7 @@ def revised(changes: Changes, entries: Mapping[MemoryId, Entry]) -> Iterator[Ent
     """Yield revised memories, which must exist, with the derived data of their entries."""
     for memory in changes.revised:
         if memory.id not in entries:
-            raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
+            raise StoreChanged(f"{memory.id} no longer exists", "read it again; nothing was stored")
     yield from (replace(entries[memory.id], memory=memory) for memory in changes.revised)
 
 

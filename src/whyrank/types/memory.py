@@ -36,7 +36,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.kind not in SCOPE_KINDS or (self.kind == "global") == bool(self.name) or self.name != self.name.strip():
-            raise ValueError(f"{self} is no scope; write global, user:NAME, agent:NAME or session:NAME")
+            raise ValueError(f"{self} is not a scope; write global, user:NAME, agent:NAME or session:NAME")
 
     @classmethod
     def parse(cls, text: str) -> Scope:
@@ -254,11 +254,11 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
         return found
     if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
         wanted = "any number" if dimension is None else dimension
-        raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
+        raise ValueError(f"the embedder returned an array of {found.shape}, not of ({count}, {wanted})")
     wide = found.astype(np.float64)
     lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))  # in float64 no square of a finite float32 is infinite
     if not np.isfinite(lengths).all():
-        raise ValueError("the embedder gave what is no number")
+        raise ValueError("the embedder returned values that are not numbers")
     odd = (np.abs(lengths - 1.0) > _TOLERANCE) & (lengths > 0.0)
     if odd.any():
         found = found.copy()

@@ -350,13 +350,13 @@ def _said(expression: Expression, is_true: Callable[[Leaf], bool]) -> str:
             failing = (part for part in parts if refusal(part, is_true) is not None)
             return _said(next(failing), is_true)
         case Either(parts):
-            return f"it holds neither of {', '.join(map(str, parts))}"
+            return f"it contains neither of {', '.join(map(str, parts))}"
         case Not(part):
-            return f"it holds {part}" if not isinstance(part, Says) else f"it is {part}"
+            return f"it contains {part}" if not isinstance(part, Says) else f"it is {part}"
         case Says():
             return f"it is not {expression}"
         case _:
-            return f"it does not hold {expression}"
+            return f"it does not contain {expression}"
 
 
 def literally(path: str) -> str:
@@ -436,18 +436,18 @@ class Where:
         if self.path is not None and not (memory.source and fnmatchcase(memory.source.path, self.path)):
             return f"not under {self.path}"
         if self.since is not None and (memory.date is None or memory.date < self.since):
-            return "older than asked for"
+            return "older than the filter"
         if self.before is not None and (memory.date is None or memory.date >= self.before):
-            return "newer than asked for"
+            return "newer than the filter"
         return self._unlike(memory)
 
     def _unlike(self, memory: Memory) -> str | None:
         if self.category is not None and memory.category != self.category:
             return f"of category {memory.category}"
         if self.decay is not None and memory.decay != self.decay:
-            return f"of decay class {memory.decay}" if memory.decay else "of no decay class"
+            return f"of decay class {memory.decay}" if memory.decay else "without a decay class"
         if self.min_importance is not None and (memory.importance or USUAL_IMPORTANCE) < self.min_importance:
-            return "less important than asked for"
+            return "less important than the filter"
         if self.only_superseded and memory.superseded_by is None:
             return "not replaced"
         if self.only_expired and not _is_past(memory, self.moment):

@@ -85,10 +85,10 @@ def test_a_wrong_key_is_not_halved() -> None:
         ("mixed-dimensions", "a vector of 33 numbers instead of 32"),
         ("nan", "not finite"),
         ("zero", "zeros"),
-        ("text-for-numbers", "no list of numbers"),
-        ("twice-the-same-index", "which text"),
+        ("text-for-numbers", "not a list of numbers"),
+        ("twice-the-same-index", "index of their text"),
         ("no-data", "no list of embeddings"),
-        ("garbage", "no JSON"),
+        ("garbage", "other than JSON"),
     ],
 )
 def test_nonsense_is_refused(fault: Fault, said: str) -> None:

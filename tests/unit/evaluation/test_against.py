@@ -79,8 +79,8 @@ def test_other_documents_settings_and_recipes_are_said_beside_the_figures() -> N
     new = replace(new, settings={"embedding": "minilm", "ranking.pool": "50"})
     [duel] = against(new, OLD).duels
     assert duel.remarks == (
-        "recipe rrf stands against default, which the other results have",
-        "the documents of the set are others, so the task is another",
+        "recipe rrf is compared with default, which the other results have",
+        "the documents of the set differ, so the task is not the same",
         "embedding was none and is minilm",
         "ranking.pool was unset and is 50",
     )

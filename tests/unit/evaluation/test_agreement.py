@@ -37,4 +37,4 @@ def test_only_what_the_model_before_keeps_can_be_lost() -> None:
     before, after = checkup(a="kept", b="moved", c="lost", d="kept"), checkup(a="lost", b="lost", c="lost", d="kept")
     found = Agreement(100, 0.5, before, after)
     assert [one.pin.query for one in found.lost] == ["a", "b"]
-    assert str(found) == ("50% of the first 10 results are the same over 100 questions; of the pins it loses 2 of 4")
+    assert str(found) == ("50% of the first 10 results are the same over 100 questions; pins lost: 2 of 4")

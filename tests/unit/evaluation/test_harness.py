@@ -96,22 +96,22 @@ def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("corpus.jsonl", "{not json", "corpus.jsonl:1 is no JSON: Expecting property name"),
+        ("corpus.jsonl", "{not json", "corpus.jsonl:1 is not JSON: Expecting property name"),
         ("corpus.jsonl", '{"text": "no id"}', "corpus.jsonl:1 has no id"),
         ("corpus.jsonl", "{}", "corpus.jsonl:1 has no id and no text"),
-        ("corpus.jsonl", '{"id": 1, "text": "a", "meta": "b"}', "corpus.jsonl:1 has a meta that is no object: 'b'"),
-        ("queries.jsonl", "[]", "queries.jsonl:1 is no object"),
+        ("corpus.jsonl", '{"id": 1, "text": "a", "meta": "b"}', "corpus.jsonl:1 has a meta that is not an object: 'b'"),
+        ("queries.jsonl", "[]", "queries.jsonl:1 is not an object"),
         ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\n", "qrels.tsv:2"),
         ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\tmuch\n", "qrels.tsv:2"),
         ("qrels.tsv", "query\tdocument\tgain\n", "no query"),
         ("qrels.tsv", "q1\ttea\tmuch\n", "qrels.tsv:1"),  # no header: it begins with a query there is
         ("qrels.tsv", "q1\ttea\nq2\toil\t1\n", "qrels.tsv:1"),
         ("qrels.tsv", "q1 tea 1\nq2\ttea\t1\n", "qrels.tsv:1"),
-        ("qrels.tsv", "q1\ttea\t1.5\n", "qrels.tsv:1: .* is no judgement"),
+        ("qrels.tsv", "q1\ttea\t1.5\n", "qrels.tsv:1: .* is not a judgement"),
         (
             "queries.jsonl",
             '{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n',
-            "holds the id .q1. 2 times",
+            "contains the id .q1. 2 times",
         ),
         ("set.json", "{", "set.json"),
     ],
@@ -146,7 +146,7 @@ def test_a_first_line_that_judges_is_no_header_even_of_a_query_that_is_not_there
 def test_a_folder_that_is_no_set_says_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(BadDataset, match=r"corpus\.jsonl"):
         load_set(tmp_path)
-    with pytest.raises(BadDataset, match="no folder"):
+    with pytest.raises(BadDataset, match="not a folder"):
         load_set(tmp_path / "nowhere")
 
 

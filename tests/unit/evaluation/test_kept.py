@@ -136,7 +136,7 @@ def test_a_figure_that_misses_one_by_rounding_is_not_damage(data: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"{", "no JSON"), (b"[1]", "holds no results"), (b"\xff\xfe", "cannot be read"), (b"", "no JSON")],
+    [(b"{", "not JSON"), (b"[1]", "holds no results"), (b"\xff\xfe", "cannot be read"), (b"", "not JSON")],
 )
 def test_what_is_no_json_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "kept.json").write_bytes(content)

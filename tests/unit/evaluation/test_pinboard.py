@@ -69,7 +69,7 @@ def test_a_pin_is_kept_as_long_as_it_is_found(opened: Opener) -> None:
     assert (pin.within, pin.path, pin.line, pin.headings) == (5, "notes/backups.md", 1, ("Backups",))
     checkup = engine.pins.check()
     assert [(one.status, one.rank) for one in checkup.checked] == [("kept", 1)]
-    assert str(checkup) == "loses none of 1"
+    assert str(checkup) == "pins lost: 0 of 1"
 
 
 def test_a_pin_holds_no_text_of_the_memory(opened: Opener, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_lost_pin_says_where_it_went(opened: Opener) -> None:
     assert first.rank is not None
     assert first.rank > 1
     assert f"ranked {first.rank}, and result 1 was asked for" in first.why
-    assert "no run proposed it; keyword: no shared term" in second.why
+    assert "no run found it; keyword: no shared term" in second.why
 
 
 def test_a_file_that_is_gone_is_lost_and_said_so(opened: Opener, notes: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_text_that_is_gone_from_its_file_is_lost(opened: Opener, notes: Path) 
     (notes / "backups.md").write_text("# Pears\n\nThe pear tree bore nothing, night frost took it.\n", encoding="utf-8")
     [one] = opened().pins.check().checked
     assert one.status == "lost"
-    assert one.why.startswith("its text is no longer in the file; of what is: ")
+    assert one.why.startswith("its text is no longer in the file; of the rest: ")
 
 
 def test_a_change_of_settings_can_lose_a_pin(opened: Opener) -> None:
@@ -249,9 +249,9 @@ def test_a_line_that_is_no_pin_is_named(opened: Opener, tmp_path: Path, line: st
     engine.pins.add(QUERY, "notes/backups.md")
     file = tmp_path / "memory.pins"
     file.write_text(file.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"memory\.pins:2 is no pin"):
+    with pytest.raises(ConfigError, match=r"memory\.pins:2 is not a pin"):
         engine.pins.check()
-    with pytest.raises(ConfigError, match=r"memory\.pins:2 is no pin"):
+    with pytest.raises(ConfigError, match=r"memory\.pins:2 is not a pin"):
         engine.pins.add("attic", "notes/backups.md")
     assert line in file.read_text(encoding="utf-8")
 
@@ -294,5 +294,5 @@ def test_pins_are_not_written_through_a_link_that_lies_in_wait(opened: Opener, t
 def test_an_odd_pin_is_named_by_its_line(opened: Opener, line: str) -> None:
     engine = opened()
     engine.config.pins.write_text(f"{line}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=":1 is no pin"):
+    with pytest.raises(ConfigError, match=":1 is not a pin"):
         engine.pins.check()

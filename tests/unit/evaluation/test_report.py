@@ -73,7 +73,7 @@ def test_the_worst_are_told_with_trails(kept: Kept) -> None:
     said = read(page_of(kept)).text
     assert "text of q3 — ndcg@10 0.000, expected not among the results" in said
     assert "What came first: the tin (rank 1, not relevant)" in said
-    assert "The best of what was expected: the tin (rank 7, relevant)" in said
+    assert "The best expected document: the tin (rank 7, relevant)" in said
     assert said.count("= fusion: 0.5000 the tin") == 2
 
 

@@ -107,7 +107,7 @@ def test_too_few_questions_or_sources_give_a_clear_answer() -> None:
 
 def test_no_trials_and_nothing_to_fit_are_answers_too() -> None:
     assert tune([], WEIGHTS, 1).decision == "too few"
-    assert tune([], [PRESENT], 1).reason == "the recipe has nothing to fit"
+    assert tune([], [PRESENT], 1).reason == "the recipe has no setting to fit"
 
 
 def test_questions_with_the_same_answer_stay_in_one_fold() -> None:

@@ -36,7 +36,7 @@ def test_a_good_line_is_a_fact() -> None:
 
 def test_evidence_may_differ_in_case_and_white_space_alone() -> None:
     assert read_answer(line(evidence="THE  lighthouse SERVER runs its\tbackup"), WINDOW).facts
-    assert "does not stand in the text" in only_reason(line(evidence="runs a backup nightly"))
+    assert "is not in the text" in only_reason(line(evidence="runs a backup nightly"))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_evidence_may_differ_in_case_and_white_space_alone() -> None:
         (line(evidence="June."), "fewer than 10"),
         (line(scope="user:1"), "no field 'scope'"),
         (line(trust="owner"), "no field 'trust'"),
-        ("{" + '"text": NaN}', "no JSON object"),
-        ("[1, 2", "no JSON object"),
-        (line()[:-5], "no JSON object"),
-        ('{"a":' * 30_000, "no JSON object"),
-        ("Sure! Here are your facts.", "no JSON object"),
+        ("{" + '"text": NaN}', "not a JSON object"),
+        ("[1, 2", "not a JSON object"),
+        (line()[:-5], "not a JSON object"),
+        ('{"a":' * 30_000, "not a JSON object"),
+        ("Sure! Here are your facts.", "not a JSON object"),
     ],
 )
 def test_what_is_wrong_is_refused_with_what_to_mend(bad: str, said: str) -> None:

@@ -163,7 +163,7 @@ def test_the_model_is_told_what_was_wrong_and_asked_once_more(world: World) -> N
     report = world.run(model)
     assert world.texts() == ["Keys rotate every June", "The lighthouse server is backed up every night"]
     assert [message.role for message in model.asked[1].messages] == ["system", "user", "assistant", "user"]
-    assert "evidence does not stand in the text" in model.asked[1].messages[3].text
+    assert "evidence is not in the text" in model.asked[1].messages[3].text
     assert (report.calls, report.lines, report.refused_lines, report.failed) == (2, 3, 1, [])
     [record] = records_of(world.store, GLOBAL).values()
     assert [(line.line, record.outcome) for line in record.left_out] == [(bad, "done")]
@@ -228,7 +228,7 @@ def test_a_fact_that_says_nearly_the_same_as_a_stored_one_is_not_stored(world: W
     near = told("The lighthouse server is backed up nightly indeed", "backed up nightly")
     report = world.run([near])
     assert report.stored == []
-    assert "nearly the same as m_known" in report.known[0].reason
+    assert "a near-duplicate of m_known" in report.known[0].reason
     assert adds_up(report)
 
 

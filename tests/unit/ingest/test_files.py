@@ -155,7 +155,7 @@ def test_a_description_stands_first_and_what_the_name_says_is_not_said_twice() -
 
 
 def test_empty_properties_are_no_memory() -> None:
-    assert read("---\nstatus:\ntags: []\n---\n") == Read((), ("it holds no text",))
+    assert read("---\nstatus:\ntags: []\n---\n") == Read((), ("it contains no text",))
 
 
 def test_many_properties_are_cut_into_chunks() -> None:
@@ -252,7 +252,7 @@ def test_nul_and_lone_surrogates_never_reach_a_memory() -> None:
 
 @pytest.mark.parametrize("path", ["boats.md", "boats.txt"])
 def test_an_empty_file_holds_no_memories(path: str) -> None:
-    assert read("", path) == Read((), ("it holds no text",))
+    assert read("", path) == Read((), ("it contains no text",))
 
 
 def test_turns_of_a_log_are_memories_in_order() -> None:
@@ -320,7 +320,7 @@ def test_dates_of_turns_that_cannot_be_read_are_counted() -> None:
 
     # The second has a date that can be read, the third none at all.
     assert [memory.date for memory in result.memories] == [MTIME, FEBRUARY, MTIME, MTIME]
-    told = "2 lines have dates that cannot be read and got that of the file, the first is line 1"
+    told = "2 lines have dates that cannot be read and got the date of the file; the first is line 1"
     assert result.remarks == (told,)
 
 
@@ -330,7 +330,7 @@ def test_bad_lines_of_a_log_are_counted_and_the_good_ones_kept() -> None:
     result = read("\n".join(lines), "chat.jsonl")
 
     assert [memory.text for memory in result.memories] == ["one", "two"]
-    assert result.remarks == ("5 lines are no turns, the first is line 2",)
+    assert result.remarks == ("5 lines are not turns, the first is line 2",)
 
 
 def test_a_line_nested_without_end_is_a_bad_line() -> None:

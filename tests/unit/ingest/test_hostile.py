@@ -191,7 +191,7 @@ def test_a_name_that_is_no_unicode_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "bad\udcff.md").write_text("text")
     report = ingestor(tmp_path).ingest([tmp_path], GLOBAL)
     assert report.files == {"new": 1}
-    assert [item.reason for item in report.skipped] == ["its name is no valid Unicode"]
+    assert [item.reason for item in report.skipped] == ["its name is not valid Unicode"]
 
 
 def test_front_matter_over_the_limit_is_named_and_stays_text() -> None:
@@ -278,7 +278,7 @@ def test_a_marker_over_the_limit_is_named() -> None:
 def test_remarks_over_fifty_are_counted() -> None:
     found = read("\n\n".join(f"Text. <!-- whyrank: bad{number} -->" for number in range(60)))
     assert len(found.remarks) == 51
-    assert found.remarks[-1] == "and 10 more of the kind"
+    assert found.remarks[-1] == "and 10 more of this kind"
 
 
 def test_what_is_too_much_for_the_parser_is_read_as_paragraphs() -> None:
@@ -290,7 +290,7 @@ def test_what_is_too_much_for_the_parser_is_read_as_paragraphs() -> None:
 
 def test_a_file_too_much_for_the_parser_is_named() -> None:
     found = read("# Boats\n\nTea.\n\n<x\n" + "tea " * 1_000_001 + "\n\nThe end.")  # a tag that does not end in its line
-    assert found.remarks == ("from line 3 on it is read as paragraphs: more than the parser is given",)
+    assert found.remarks == ("from line 3 on it is read as plain paragraphs: over the limit of the parser",)
     assert found.memories[-1].headings == ("Boats",)
     assert found.memories[-1].text.endswith("The end.")
 
@@ -304,5 +304,5 @@ def test_the_ends_of_lines_of_other_systems_are_ends_of_lines() -> None:
 def test_a_mark_of_utf_16_that_is_none_is_a_remark_of_the_report(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"\xff\xfeThe boats are red.")
     report = ingestor(tmp_path).ingest([tmp_path], GLOBAL)
-    said = "begins with the mark of UTF-16 (FF FE) and is none: read as UTF-8"
+    said = "begins with the mark of UTF-16 (FF FE) but is not UTF-16: read as UTF-8"
     assert report.remarks == [("a.md", said)]

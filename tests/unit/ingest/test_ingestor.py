@@ -286,7 +286,7 @@ def test_a_file_that_is_ignored_from_now_on_is_gone(desk: Desk) -> None:
     report = desk.ingest()
 
     assert desk.texts() == ["blue boat"]
-    assert [(path, remark[:28]) for path, remark in report.remarks] == [("a.md", "it is there, but folders pas")]
+    assert [(path, remark[:28]) for path, remark in report.remarks] == [("a.md", "the file exists, but its fol")]
 
 
 def test_a_file_that_is_gone_is_no_news(desk: Desk) -> None:
@@ -387,7 +387,7 @@ def test_a_change_of_chunk_size_reads_the_files_again(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("big.md", b"x" * 10_001, "10,001 bytes, over the cap of 10,000"),
+        ("big.md", b"x" * 10_001, "10,001 bytes, over the limit of 10,000"),
         ("bin.md", b"PK\x03\x04\x00", "a binary file"),
     ],
 )
@@ -447,7 +447,7 @@ def test_bytes_that_are_no_utf_8_are_replaced_with_a_remark(desk: Desk) -> None:
 
     report = desk.ingest()
 
-    assert report.remarks == [("a.md", "bytes that are no UTF-8 were replaced")]
+    assert report.remarks == [("a.md", "bytes that are not UTF-8 were replaced")]
     assert desk.texts() == ["caf\ufffd boat"]
 
 
@@ -468,7 +468,7 @@ def test_remarks_about_a_file_name_it(desk: Desk) -> None:
 
     report = desk.ingest()
 
-    assert report.remarks == [("chat.jsonl", "1 line is no turn, the first is line 2")]
+    assert report.remarks == [("chat.jsonl", "1 line is not a turn, the first is line 2")]
     assert desk.texts() == ["hello"]
 
 

@@ -123,9 +123,9 @@ def test_front_matter_that_is_never_closed_is_text() -> None:
         ("---\nlayout: post\n- Tags: [red]\n\nbody", "front matter is never closed by ---: read as text"),
         (
             "---\n- title: Boats\n- tags: red\n---\nbody\n",
-            "front matter is a list, and no fields (key: value): read as text",
+            "front matter is a list, not fields (key: value): read as text",
         ),
-        ("---\n- red\n---\nbody\n", "front matter is a list, and no fields (key: value): read as text"),
+        ("---\n- red\n---\nbody\n", "front matter is a list, not fields (key: value): read as text"),
     ],
 )
 def test_fields_that_are_no_front_matter_are_said_to_be_text(text: str, problem: str) -> None:

@@ -73,13 +73,13 @@ def test_a_marker_beside_code_is_none() -> None:
     ("text", "remark"),
     [
         ("---\nimportance: 9\n---\nTea.", "front matter, line 2: importance = '9': must be a whole number from 1 to 5"),
-        ("---\nexpires: someday\n---\nTea.", "front matter, line 2: expires = 'someday': is no date"),
+        ("---\nexpires: someday\n---\nTea.", "front matter, line 2: expires = 'someday': is not a date"),
         ("---\nimportence: 3\n---\nTea.", "front matter, line 2: there is no 'importence'; did you mean 'importance'?"),
         (
             "---\n# whose\ntrust: owner\n---\nTea.",
             "front matter, line 3: trust = 'owner': must be one of ingested, untrusted",
         ),
-        ("---\ntitle: Tea\ndate: 2025-02-30\n---\nTea.", "front matter, line 3: date = '2025-02-30': is no date"),
+        ("---\ntitle: Tea\ndate: 2025-02-30\n---\nTea.", "front matter, line 3: date = '2025-02-30': is not a date"),
         ("---\nscope: user:1\n---\nTea.", "front matter, line 2: scope is not read from files; stored as global"),
         (
             "---\n<<: {scope: [user:1]}\n---\nTea.",

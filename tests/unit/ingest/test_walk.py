@@ -189,7 +189,7 @@ def test_a_file_that_is_gone_when_it_is_read_is_a_failure(tmp_path: Path) -> Non
 def test_a_file_over_the_cap_is_skipped_with_both_figures(tmp_path: Path) -> None:
     item = content(tmp_path / "big.md", b"x" * 1_001)
 
-    assert item == SkippedPath(str(tmp_path / "big.md"), "1,001 bytes, over the cap of 1,000")
+    assert item == SkippedPath(str(tmp_path / "big.md"), "1,001 bytes, over the limit of 1,000")
 
 
 def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_file_that_grew_over_the_cap_since_it_was_found_is_passed_over(tmp_pat
 
     item = read(FileEntry(str(tmp_path / "a.md"), 5, 0), 10)
 
-    assert item == SkippedPath(str(tmp_path / "a.md"), "grown over the cap of 10 bytes")
+    assert item == SkippedPath(str(tmp_path / "a.md"), "grown over the limit of 10 bytes")
 
 
 def test_a_binary_file_is_skipped(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_file_that_became_a_link_out_since_it_was_found_is_not_read(tmp_path: 
 
     contents = read_all(items)
 
-    reason = "it or a folder on the way to it has become a link that leads out"
+    reason = "the file or one of its folders has become a link that leads out"
     assert contents["a.md"] == SkippedPath(str(root / "a.md"), reason)
     assert isinstance(contents["b.md"], Content)
 
@@ -397,7 +397,7 @@ def test_a_mark_of_utf_16_before_something_else_is_named_and_not_believed(
     item = content(tmp_path / "a.md", mark + data)
 
     assert isinstance(item, Content)
-    said = f"begins with the mark of UTF-16 ({mark.hex(' ').upper()}) and is none: read as UTF-8"
+    said = f"begins with the mark of UTF-16 ({mark.hex(' ').upper()}) but is not UTF-16: read as UTF-8"
     assert (item.text, item.replaced, item.remark) == (text, replaced, said)
 
 
@@ -436,4 +436,4 @@ def test_an_ignore_file_over_a_megabyte_is_named(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("a.md\n" * 250_000, encoding="utf-8")
 
     assert found(tmp_path) == ["a.md"]
-    assert "over the cap" in skipped(tmp_path)[".gitignore"].reason
+    assert "over the limit" in skipped(tmp_path)[".gitignore"].reason

@@ -171,7 +171,7 @@ def test_a_token_comes_from_the_file_then_the_environment_then_is_new(tmp_path: 
 def test_what_can_be_guessed_or_cannot_be_sent_is_no_token(tmp_path: Path, text: str) -> None:
     file = tmp_path / "token"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match="the token is no token"):
+    with pytest.raises(ConfigError, match="the token is not valid"):
         token_from(str(file), None)
 
 

@@ -17,9 +17,9 @@ ROOMS = Path(whyrank.__file__).parent
 
 
 def test_a_command_is_said_as_what_does_the_same_at_that_door() -> None:
-    advice = "no memory passes the filters; paths are those `whyrank list` shows"
-    assert at_interface(AT_HTTP, advice) == "no memory passes the filters; paths are those `GET /v1/memories` shows"
-    assert at_interface(AT_MCP, advice) == "no memory passes the filters; paths are those `memory_search` shows"
+    advice = "no memory passes the filters; paths are as `whyrank list` shows them"
+    assert at_interface(AT_HTTP, advice) == "no memory passes the filters; paths are as `GET /v1/memories` shows them"
+    assert at_interface(AT_MCP, advice) == "no memory passes the filters; paths are as `memory_search` shows them"
 
 
 @pytest.mark.parametrize("ways", [AT_HTTP, AT_MCP])

@@ -27,7 +27,7 @@ def test_a_family_has_the_verbs_that_are_said_of_it(family: str) -> None:
 def test_a_new_text_without_its_option_is_told_where_it_goes() -> None:
     with pytest.raises(ConfigError, match="unknown here") as caught:
         parse(["update", "m_1", "Suzy prefers tea"])
-    assert caught.value.hint == "a new text goes behind --text; `whyrank update --help` shows what can be typed"
+    assert caught.value.hint == "put a new text after --text; `whyrank update --help` shows the usage"
 
 
 def test_the_whole_parser_has_every_verb_that_is_done() -> None:

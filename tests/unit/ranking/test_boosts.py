@@ -114,7 +114,7 @@ def test_the_gate_says_which_word_is_lacking_and_when_nothing_passes() -> None:
     skill = memory("a", name="Tell Me", summary="says things")
     after = TokenGate()(ranking(hit(skill, 0.5)), context(skill, text="remind me"))
     assert after.dropped[0].trail[-1] == Step(
-        "token-gate", "drop", why="it does not hold 'remind', and a query of 2 words must match whole"
+        "token-gate", "drop", why="it does not contain 'remind', and a query of 2 words must match completely"
     )
     assert [notice.code for notice in after.notices] == ["token-gate"]
     assert TokenGate()(ranking(hit(skill, 0.5)), context(skill, text="tell me")).notices == ()

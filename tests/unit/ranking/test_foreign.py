@@ -56,8 +56,8 @@ def test_what_a_list_does_not_hold_adds_nothing_and_no_other_list_counts_more() 
     )
     told = [notice.message for notice in ranking.notices if notice.code == "run-incomplete"]
     assert told == [
-        "keyword did not score 1 candidate, and adds nothing to it",
-        "vector did not score 1 candidate, and adds nothing to it",
+        "keyword did not score 1 candidate, so it adds nothing to it",
+        "vector did not score 1 candidate, so it adds nothing to it",
     ]
 
 
@@ -111,7 +111,7 @@ def test_with_texts_the_same_text_counts_once() -> None:
     assert hit(ranking, "a").trail[-1].why == "same text as b"
     assert [found.memory.text for found in ranking.hits] == ["suzy drinks  TEA", ""]
     [told] = [notice.message for notice in ranking.notices if notice.code == "texts-incomplete"]
-    assert told == "1 candidate has no text, and is compared with no other"
+    assert told == "1 candidate has no text, and is not compared with others"
 
 
 def test_candidates_without_a_text_are_not_the_same() -> None:
@@ -132,7 +132,7 @@ def test_a_list_may_be_lower_is_better_and_weighted() -> None:
     words = whyrank.Run.of("words", [("b", 9.0)])
     assert [found.id for found in whyrank.rank([near, words], weights={"words": 0}).hits] == ["a", "b"]
     assert [found.id for found in whyrank.rank([near, words]).hits] == ["b", "a"]
-    with pytest.raises(ConfigError, match="which is no run"):
+    with pytest.raises(ConfigError, match="which is not a run"):
         whyrank.rank([near], weights={"far": 1})
     with pytest.raises(ConfigError, match="the same name"):
         whyrank.rank([near, near])
@@ -151,5 +151,5 @@ def test_a_recipe_with_weights_by_name_says_whom_it_does_not_know() -> None:
     assert "votes-by-default" not in codes(ranking)  # by rank, every run has the same vote
     with_scores = whyrank.rank({"words": KEYWORD, "near": VECTOR}, recipe="openclaw")
     [told] = [notice.message for notice in with_scores.notices if notice.code == "votes-by-default"]
-    assert told == "the recipe 'openclaw' has votes for vector and keyword; words and near have its vote for others"
+    assert told == "the recipe 'openclaw' has votes for vector and keyword; words and near have its vote for the others"
     assert "votes-by-default" not in codes(whyrank.rank(LISTS, recipe="openclaw"))

@@ -25,7 +25,7 @@ def test_the_name_bonus_multiplies_both_bonuses_and_leaves_the_rest() -> None:
 
 def test_a_recipe_without_names_says_that_the_bonus_has_no_place() -> None:
     [notice] = unhonoured(RECIPES["rrf"], Adjustments(name_bonus=2.0))
-    assert notice.message == "ranking.name_bonus has no place in the recipe 'rrf'"
+    assert notice.message == "ranking.name_bonus has no effect in the recipe 'rrf'"
     assert unhonoured(RECIPES["default"], Adjustments(name_bonus=2.0)) == ()
 
 

@@ -73,10 +73,10 @@ def test_a_slider_stands_where_the_ranking_does() -> None:
 
 def test_a_slider_that_changes_nothing_says_why() -> None:
     assert found("default")["vector_weight"].idle == ""
-    assert found("default", runs=BOTH[:1])["vector_weight"].idle == "the vector run found nothing to weigh"
-    assert found("default")["name_bonus"].idle == "no candidate is called by a part of the question"
+    assert found("default", runs=BOTH[:1])["vector_weight"].idle == "the vector run found nothing"
+    assert found("default")["name_bonus"].idle == "no candidate's name is in the query"
     assert found("default", names={"a": NameMatch("all words", "tea")})["name_bonus"].idle == ""
-    assert found("default", memories={"b": DATED["b"]})["recency_weight"].idle == "no candidate has a date it ages by"
+    assert found("default", memories={"b": DATED["b"]})["recency_weight"].idle == "no candidate has a date"
     assert found("default", signals={})["min_vector"].idle == "no candidate has a cosine"
 
 
@@ -85,4 +85,4 @@ def test_the_half_life_does_nothing_without_recency() -> None:
     assert (half_life.idle, half_life.needs) == ("Recency is at 0", "recency_weight")
     assert found("default", Adjustments(recency_weight=0.2))["recency_half_life_days"].idle == ""
     undated = found("default", memories={"b": DATED["b"]})["recency_half_life_days"]
-    assert undated.idle == "no candidate has a date it ages by"
+    assert undated.idle == "no candidate has a date"

@@ -153,7 +153,7 @@ def test_openclaw_keeps_what_reaches_the_minimum_and_drops_the_rest() -> None:
     a, b = memory("a"), memory("b")
     ranked = OpenClawSelection(0.35)(ranking(hit(a, 0.4, cosine=0.4), hit(b, 0.3, cosine=0.3)), context(a, b))
     assert ids(ranked) == ["a"]
-    assert "no keyword speaks for it" in reason(ranked.dropped[0])
+    assert "no keyword matches" in reason(ranked.dropped[0])
 
 
 def test_openclaw_keeps_keyword_rows_when_nothing_reaches_the_minimum() -> None:
@@ -174,7 +174,7 @@ def test_openclaw_keeps_a_row_whose_cosine_alone_reaches_the_minimum() -> None:
     assert ids(ranked) == ["a", "b"]
     assert reason(ranked.hits[1]) == "cosine 0.450 reaches 0.35"
     assert ranked.hits[1].trail[-1].op == "note"
-    assert reason(ranked.dropped[0]) == "score 0.240 is below 0.35, and no keyword speaks for it"
+    assert reason(ranked.dropped[0]) == "score 0.240 is below 0.35, and no keyword matches"
 
 
 def held(memory: Memory, score: float, cosine: float, **words: float) -> Hit:
@@ -196,7 +196,7 @@ def test_openclaw_keeps_the_only_note_with_a_word_of_the_query() -> None:
         context(a, b, c),
     )
     assert ids(ranked) == ["a", "c"]
-    assert reason(ranked.hits[1]) == "no other note holds dchar"
+    assert reason(ranked.hits[1]) == "no other memory contains dchar"
 
 
 def test_openclaw_counts_the_chunks_of_a_file_as_one_note_and_pieces_of_words_not_at_all() -> None:
@@ -250,7 +250,7 @@ def test_a_file_is_shown_once_with_its_other_chunks_under_it() -> None:
     ranked = GroupBySource()(ranking(hit(first, 0.9), hit(second, 0.8), hit(other, 0.7)), context())
     assert ids(ranked) == ["1", "3"]
     assert [also.id for also in ranked.hits[0].also] == ["2"]
-    assert reason(ranked.dropped[0]) == "same file as 1, which is better placed"
+    assert reason(ranked.dropped[0]) == "same file as 1, which ranks higher"
 
 
 def test_turns_and_facts_are_never_grouped() -> None:

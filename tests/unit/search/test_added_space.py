@@ -216,7 +216,7 @@ def test_why_says_how_far_from_its_run_a_note_is(engine: Engine) -> None:
     narrow = replace(default, plan=replace(default.plan, pool=1))
     hedge, router = (str(engine.why(QUESTION, identity, recipe=narrow)) for identity in ("hedge", "router"))
     assert "vector:testing: rank 2 of a pool of 1 sources" in hedge
-    assert "vector:testing: it is in the language of the question, or shows none" in router
+    assert "vector:testing: it is in the language of the query, or its language is unknown" in router
 
 
 def test_dropped_it_votes_no_more(engine: Engine) -> None:

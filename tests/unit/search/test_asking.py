@@ -116,17 +116,17 @@ def test_a_beginning_of_too_many_words_is_cut_to_the_most_frequent_and_it_is_sai
     results = ask("alpha*", filled([fact(f"m_{i}", text) for i, text in enumerate(texts)]))
     assert {hit.id for hit in results} == {"m_1", "m_2", "m_3", "m_4"}
     assert [notice.message for notice in results.notices if notice.code == "beginning-cut"] == [
-        "alpha* begins 3 words; only the 2 most frequent were looked for"
+        "alpha* matches 3 words; only the 2 most frequent were searched"
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "identity", "said"),
     [
-        ("deploy* -rollback", "m_2", "it cannot answer: it holds rollback"),
-        ("deploy*", "m_3", "it cannot answer: it does not hold deploy*"),
+        ("deploy* -rollback", "m_2", "it cannot answer: it contains rollback"),
+        ("deploy*", "m_3", "it cannot answer: it does not contain deploy*"),
         ("tea tag:x*", "m_3", "it cannot answer: it is not tag:x*"),
-        ("tea OR milk", "m_1", "it cannot answer: it holds neither of tea, milk"),
+        ("tea OR milk", "m_1", "it cannot answer: it contains neither of tea, milk"),
     ],
 )
 def test_why_names_what_keeps_a_memory_out(text: str, identity: str, said: str) -> None:

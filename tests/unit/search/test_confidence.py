@@ -143,7 +143,7 @@ def test_who_holds_the_only_word_asked_for_is_never_nothing() -> None:
     ranked, verdict, evidence, _ = judged(ONE, EMBEDDER, asked(0.1, 0.2, "tea"))
     assert (verdict, evidence) == ("weak", 0.4)
     assert ranked.hits[0].confidence == pytest.approx(0.2)
-    assert "cosine + coverage is less than 0.400, but it holds the only word" in ranked.hits[0].trail[-1].why
+    assert "cosine + coverage is less than 0.400, but it contains the only word" in ranked.hits[0].trail[-1].why
     assert judged(ONE, EMBEDDER, asked(0.1, 0.0, "tea")).verdict == "nothing"  # which does not hold it
     dated = replace(analyse("tea"), dates=("@2026-05",))
     assert judged(ONE, EMBEDDER, replace(asked(0.1, 0.2), analysis=dated)).verdict == "nothing"  # the day is covered
@@ -158,7 +158,7 @@ def test_where_a_code_stands_nowhere_all_speaks_for_the_rest_alone() -> None:
     assert judgement.verdict == "nothing"
     assert judgement.evidence == pytest.approx((1 - 0.75) * (0.5 + 0.6))
     why = judgement.ranking.hits[0].trail[-1].why
-    assert "(cosine + coverage) × 0.25, for no memory holds ERR-4012, = 0.275" in why
+    assert "(cosine + coverage) × 0.25, because no memory contains ERR-4012, = 0.275" in why
 
 
 def test_without_vectors_coverage_stands_alone() -> None:

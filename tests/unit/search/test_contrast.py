@@ -62,7 +62,7 @@ def test_an_exact_name_is_another_tier(place: Path) -> None:
         answer = memory.why("tea pot", other.id, over=named.id)
     assert (answer.outcome, answer.first, answer.changes) == ("another tier", named.id, ())
     assert "equal: 'Tea Pot'" in answer.summary
-    assert "no number outweighs a tier" in str(answer)
+    assert "no setting outweighs a tier" in str(answer)
 
 
 def test_being_read_by_a_reranker_is_another_tier(place: Path) -> None:

@@ -61,7 +61,7 @@ def meant(engine: whyrank.Engine, query: str, **asked: object) -> list[str]:
 def test_a_slip_is_corrected_and_said(engine: whyrank.Engine, query: str, word: str, text: int) -> None:
     assert found(engine, query) == [TEXTS[text]]
     typed = query.split()[-1]
-    assert meant(engine, query) == [f"no memory holds {typed!r}; did you mean {word!r}? That was looked for too"]
+    assert meant(engine, query) == [f"no memory contains {typed!r}; did you mean {word!r}? It was searched too"]
 
 
 def test_every_letter_behind_the_first_may_be_dropped(engine: whyrank.Engine) -> None:

@@ -167,7 +167,7 @@ def test_an_answer_that_refuses_is_no_wording(said: str, mode: str) -> None:
     assert refused.expansion is None
     [notice] = refused.notices
     assert notice.code == "expansion-off"
-    assert "asked as it is: it refused: " in notice.message
+    assert "the query was not expanded: it refused: " in notice.message
 
 
 def test_of_several_wordings_the_refusing_ones_are_left_out() -> None:
@@ -279,5 +279,5 @@ def test_why_is_about_the_widened_question(tmp_path: Path) -> None:
 
 
 def test_an_object_that_cannot_complete_is_no_language_model(tmp_path: Path) -> None:
-    with pytest.raises(whyrank.WhyrankError, match="no language model"):
+    with pytest.raises(whyrank.WhyrankError, match="not a language model"):
         whyrank.open(tmp_path / "m.db", llm=object())  # type: ignore[arg-type]

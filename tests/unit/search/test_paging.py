@@ -37,7 +37,7 @@ def test_a_page_behind_the_last_result_says_how_many_there_are(engine: whyrank.E
     results = engine.search("coffee", offset=3, limit=5)
     assert len(results) == 0
     assert said(results)["past-the-end"] == (
-        "there are 3 results for this question, and the page asked for begins at 4"
+        "there are 3 results for this question, and the requested page begins at 4"
     )
 
 
@@ -53,10 +53,10 @@ def test_a_page_over_the_end_of_the_pool_says_that_there_may_be_more(engine: why
     # 24 of the 30 are candidates: results 21 to 24 are shown of the page from 21 to 30.
     results = engine.search("tea", offset=20, limit=10, recipe="openclaw")
     assert len(results) == 4
-    assert said(results)["past-the-end"].startswith("there are 24 results for this question; each way of searching")
+    assert said(results)["past-the-end"].startswith("there are 24 results for this question; each run returns")
     behind = engine.search("tea", offset=24, limit=10, recipe="openclaw")
     assert len(behind) == 0
-    assert "begins at 25; each way of searching brings 24 sources at most" in said(behind)["past-the-end"]
+    assert "begins at 25; each run returns at most 24 sources" in said(behind)["past-the-end"]
 
 
 def test_a_page_inside_the_pool_says_nothing_of_it(engine: whyrank.Engine) -> None:

@@ -150,7 +150,7 @@ def test_a_damaged_store_gives_no_backup_and_the_one_before_stays(
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("UPDATE memories SET text = 'Robin prefers rum', embed_text = '' WHERE id = ?", (memory.id,))
         connection.commit()
-    with opened(store) as engine, pytest.raises(StoreDamaged, match="is damaged: 1 memory can be read, but not as"):
+    with opened(store) as engine, pytest.raises(StoreDamaged, match="is damaged: 1 memory can be read, but differ"):
         engine.backup(target)
     assert target.read_bytes() == before
     assert not [*store.parent.glob(".copy.db*")]

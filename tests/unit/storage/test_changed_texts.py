@@ -129,7 +129,7 @@ def test_a_text_that_another_process_stores_meanwhile_is_not_said_by_two(path: P
     engine, other = opened(path, clock), opened(path)
     [fact] = stored(engine, "Robin drinks tea")
     clock.meddle = lambda: other.add("Robin drinks milk")
-    with pytest.raises(Conflict, match="says that already"):
+    with pytest.raises(Conflict, match="already has this text"):
         engine.update(fact.id, text="robin  drinks MILK", **fields)
     assert len(living(engine, "Robin drinks milk")) == 1
     assert engine.get(fact.id).text == "Robin drinks tea"
@@ -231,7 +231,7 @@ class Failing(WordDirections):
         if not self.is_there:
             raise ProviderUnavailable("nobody there", "start it")
         if not self.takes_parcels and any("parcel" in text for text in texts):
-            raise ProviderRefused("not this one", "say something else")
+            raise ProviderRefused("not this one", "doc values that differ")
         return super().documents(texts)
 
 
@@ -308,7 +308,7 @@ def test_a_row_whose_number_was_damaged_refuses_a_change_and_keeps_nobody_from_t
     engine = opened(path)
     bad, good = stored(engine, "Robin drinks tea", "Kim drinks coffee")
     damaged(path, "UPDATE memories SET number = ? WHERE id = ?", number, bad.id)
-    with pytest.raises(StoreDamaged, match="which no memory has"):
+    with pytest.raises(StoreDamaged, match="which is not valid"):
         engine.update(bad.id, text="Robin drinks milk")
     engine.update(good.id, text="Kim drinks cocoa")
     assert engine.search("cocoa")[0].id == good.id

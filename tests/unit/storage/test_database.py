@@ -164,9 +164,9 @@ def test_a_process_forked_in_the_middle_of_a_search_uses_no_store(path: Path, en
     engine.add("before the fork")
 
     def work() -> None:
-        with pytest.raises(StoreUnavailable, match="forked in the middle"):
+        with pytest.raises(StoreUnavailable, match="forked during a search"):
             engine.add("lost")
-        with pytest.raises(StoreUnavailable, match="forked in the middle"):
+        with pytest.raises(StoreUnavailable, match="forked during a search"):
             opened(path)
 
     with engine._store.reading():
@@ -301,7 +301,7 @@ def test_no_store_is_made_in_place_of_a_deleted_one_that_another_process_has_ope
         assert holder.stdout is not None
         holder.stdout.readline()
         path.unlink()
-        with pytest.raises(StoreUnavailable, match="another process has it open still"):
+        with pytest.raises(StoreUnavailable, match="another process still has it open"):
             opened(path)
         assert not path.exists()
         assert path.with_name(path.name + "-wal").stat().st_size

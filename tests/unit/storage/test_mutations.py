@@ -203,7 +203,7 @@ def test_a_lost_chunk_comes_back_with_its_file(path: Path, world: Path, before: 
 @pytest.mark.parametrize(
     ("table", "which"),
     [
-        ("history", "1 of what memories were before is missing"),
+        ("history", "1 of the history of memories is missing"),
         ("write_keys", "1 of the keys of writes is missing"),
         ("meta", "1 of notes: which model answers, calibration, counters is missing"),
     ],
@@ -302,7 +302,7 @@ def test_a_memory_that_answers_and_cannot_be_read_is_said_to_be_lost(path: Path)
 @pytest.mark.parametrize("version", [0, 1, *range(2, NEWEST), -1, 2**31 - 1, -(2**31)])
 def test_another_number_of_the_schema_is_named_and_put_right(path: Path, before: list[Answer], version: int) -> None:
     told(path, f"PRAGMA user_version = {version}")
-    with pytest.raises(StoreDamaged, match=f"says that it has schema {version}, .*doctor --repair"):
+    with pytest.raises(StoreDamaged, match=f"is marked as schema {version}, .*doctor --repair"):
         opened(path)
     assert codes(doctor(path)) == {"schema"}
     mended = doctor(path, repair=True)

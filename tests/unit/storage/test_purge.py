@@ -62,7 +62,7 @@ def test_no_byte_is_left(tmp_path: Path, keyword: str, whole_scope: bool) -> Non
         if whole_scope:
             done = engine.memories.forget_scope("user:1", purge=True)
             assert done.memories == 131
-            assert done.remains == ("the store still lists user:1 among the scopes it has known, by its name alone",)
+            assert done.remains == ("the store still lists the name of user:1 among the scopes it has known",)
         else:
             assert engine.forget(fact.id, scope="user:1", purge=True) == (1, ())
         assert [trace for trace in sought if trace in raw(tmp_path)] == []
@@ -218,6 +218,6 @@ def test_old_backups_are_named(tmp_path: Path) -> None:
             f"{backups[0]} is a copy from before an upgrade: delete it if it is not needed",
             f"{backups[1]} is a copy from before a repair: delete it if it is not needed",
             f"{backups[2]} is a copy from before a restore: delete it if it is not needed",
-            f"{tmp_path / '.memory.db-anew-x'} is of a repair that was cut short: delete it",
-            f"{tmp_path / '.memory.db.schema2.bak.x1.part'} is a copy that is being made or was cut short: delete it",
+            f"{tmp_path / '.memory.db-anew-x'} is left over from an interrupted repair: delete it",
+            f"{tmp_path / '.memory.db.schema2.bak.x1.part'} is an unfinished copy: delete it unless a copy is running",
         )

@@ -126,7 +126,7 @@ def test_a_vector_without_unit_length_is_named(path: Path) -> None:
 
     changed(path, double)
     found = whyrank.doctor(path, deep=True)
-    assert "1 vector has no unit length" in [finding.message for finding in found.findings]
+    assert "1 vector does not have length 1" in [finding.message for finding in found.findings]
 
 
 def test_words_of_another_language_than_the_settings_say_are_no_damage(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_facts_that_waited_and_cannot_be_read_are_not_passed_over(small: Path, t
     path = Path(shutil.copy(small, tmp_path / "memory.db"))
     zero(path, pages_of(path, "arrivals")[0])
     lost = [one for one in doctor(path, repair=True).findings if one.code == "lost"]
-    assert [one.message for one in lost] == ["facts may be lost that waited to be indexed"]
+    assert [one.message for one in lost] == ["facts that waited to be indexed may be lost"]
     assert ask(path, "SELECT count(*) FROM memories") == [(15,)]
 
 

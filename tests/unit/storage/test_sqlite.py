@@ -210,8 +210,8 @@ def test_a_search_that_shows_a_damaged_row_says_so(tmp_path: Path) -> None:
         results = engine.search("tea")
         assert [hit.memory.text for hit in results] == ["Robin drinks tea"]
         assert [notice.message for notice in results.notices if notice.code == "facts-damaged"] == [
-            "1 memory that answers was damaged, and shown as far as it can be read; `whyrank doctor` names what is "
-            "damaged, and `--repair` mends it"
+            "1 memory that answers was damaged, and shown as far as it can be read; `whyrank doctor` lists what is "
+            "damaged, and `--repair` fixes it"
         ]
 
 

@@ -507,7 +507,7 @@ FORMATS = (".png", ".svg")
 def check_drawable(file: Path) -> None:
     """Refuse a file that could not be drawn, before the measurement runs."""
     if file.suffix.lower() not in FORMATS:
-        raise ConfigError(f"{file} is neither .png nor .svg", "name a file that ends so")
+        raise ConfigError(f"{file} is neither .png nor .svg", "name a file with one of these endings")
     if find_spec("matplotlib") is None:
         raise MissingExtra("plots need matplotlib", "pip install matplotlib")
 

@@ -63,11 +63,11 @@ def duel_part(duel: Duel, *, is_against: bool) -> Markup:
 
 def _sentence(duel: Duel) -> str:
     (before, after), found, (low, high) = duel.means, duel.comparison(), duel.interval()
-    verdict = "Chance alone does as well: no difference is shown."
+    verdict = "The difference is within chance."
     if not (found.better or found.worse):
         verdict = "No query moved."
     elif found.p < _CHANCE:
-        verdict = "That is more than chance does."
+        verdict = "The difference is beyond chance."
     return (
         f"{MAIN} {before:.4f} → {after:.4f}: {found.difference:+.4f} (95 %: {low:+.4f} to {high:+.4f}). "
         f"{found.better:,} better + {found.worse:,} worse + {found.same:,} same = "
@@ -209,8 +209,8 @@ def risk_part(one: KeptSet) -> Markup:
     flat = curve[-1].risk
     series = [
         Series(recipe, _thin(curve), is_strong=True),
-        Series("if evidence told nothing", [(0.0, flat), (1.0, flat)]),
-        Series("if evidence knew", _thin(best)),
+        Series("if evidence were useless", [(0.0, flat), (1.0, flat)]),
+        Series("if evidence were perfect", _thin(best)),
     ]
     high = max(point.risk for point in curve)
     caption = "risk–coverage: the questions with the most evidence are answered first"
@@ -268,7 +268,10 @@ def stories_part(one: KeptSet) -> Markup | None:
     if not one.worst:
         return None
     told = [_story(one, story, is_open=place < _OPEN) for place, story in enumerate(one.worst)]
-    said = f"Those on which {one.recipes[0]} does worst; of equals first those that ranking could have saved."
+    said = (
+        f"The queries on which {one.recipes[0]} does worst; among equals, first those that a better ranking "
+        f"would have answered."
+    )
     return joined(element("h3", "The worst queries"), paragraph(said, kind="dim small"), *told)
 
 
@@ -286,8 +289,8 @@ def _story(one: KeptSet, story: Story, *, is_open: bool) -> Markup:
         paragraph("Expected: ", _expected(query)),
         paragraph(f"First expected document: {ranks}", kind="dim small"),
         _told("What came first", story.first) if story.first else paragraph("Nothing was found."),
-        _told("The best of what was expected", story.expected),
-        joined(element("h4", "What would turn the two round"), preformatted(story.flip)) if story.flip else None,
+        _told("The best expected document", story.expected),
+        joined(element("h4", "What would swap the two"), preformatted(story.flip)) if story.flip else None,
     ]
     return folded(summary, *parts, is_open=is_open)
 
@@ -330,9 +333,7 @@ def page_of(kept: Kept, compared: Against | None = None) -> str:
     sections = [_overview(kept.sets, compared)] if kept.sets else []
     duels = {duel.set_name: duel for duel in compared.duels} if compared else {}
     sections += [_section(name, one, duels.get(name)) for name, one in by_name(kept.sets).items()]
-    sections += [
-        Section(f"{one.name}: when nothing relevant is there", abstention_part(one)) for one in kept.abstentions
-    ]
+    sections += [Section(f"{one.name}: when nothing relevant exists", abstention_part(one)) for one in kept.abstentions]
     title = "How well it finds" if kept.sets else "Does it say so when nothing is there?"
     foot = "Made by whyrank eval. This page is one file: it fetches nothing and runs nothing."
     return page(title, _lead(kept, compared), sections, foot)

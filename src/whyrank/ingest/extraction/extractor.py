@@ -335,7 +335,7 @@ class Extractor:
         desk = Desk(self.store, self.embedder, self.clock)
         done = desk.attempt_in_time({entry.embed_hash: entry.embed_text for entry in entries})
         if done.wrong:
-            remark = ("embedding", f"failed; facts that say nearly the same are not told apart meanwhile: {done.wrong}")
+            remark = ("embedding", f"failed; until it works, near-duplicate facts are not detected: {done.wrong}")
             self.report.remarks += [] if remark in self.report.remarks else [remark]
         return done
 

@@ -211,7 +211,7 @@ class Familiar:
         for cosine, known in self._near(vector):
             if cosine >= self.same_cosine and numbers_in(known.text) == numbers_in(memory.text):
                 replaced = f", which was replaced by {known.superseded_by}" if known.superseded_by else ""
-                return f"it says nearly the same as {known.id} (cosine {cosine:.2f}){replaced}: {known.text}"
+                return f"it is a near-duplicate of {known.id} (cosine {cosine:.2f}){replaced}: {known.text}"
         return None
 
     def _near(self, vector: Vector) -> Iterator[tuple[float, Memory]]:

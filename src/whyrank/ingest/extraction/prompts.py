@@ -90,13 +90,13 @@ def read_answer(answer: str, window: str, room: int = MAX_FACTS) -> ParsedAnswer
         if len(facts) < room:
             facts.append(fact)
         else:
-            refused.append(RefusedLine(line, f"more than the {MAX_FACTS} facts one part of a file may give"))
+            refused.append(RefusedLine(line, f"over the limit of {MAX_FACTS} facts per part of a file"))
     is_empty_list = "".join(told.split()) in ("[]", '{"facts":[]}')
     return ParsedAnswer(tuple(facts), tuple(refused), is_nothing or is_empty_list)
 
 
 def _lines(answer: str) -> Iterator[tuple[str, object]]:
-    """Yield each line of an answer with its value, None if it is no JSON; one object may span lines."""
+    """Yield each line of an answer with its value, None if it is not JSON; one object may span lines."""
     place, end = 0, min(len(answer), MAX_ANSWER)
     while (begun := _BETWEEN.match(answer, place, end)) and begun.end() < end:
         place = begun.end()
@@ -124,15 +124,15 @@ def _decoded(text: str, place: int, end: int) -> tuple[Any, int]:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _fact(value: object, quoted: str) -> Fact:
     """Validate one line; raise ValueError with the error that the model should correct."""
     if value is None:
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     if not isinstance(value, dict):
-        raise ValueError("it is JSON, but no object")
+        raise ValueError("it is JSON, but not an object")
     foreign = [key for key in value if key not in FIELDS]
     if foreign:
         raise ValueError(f"there is no field {foreign[0][:40]!r}; the fields are {', '.join(FIELDS)}")
@@ -158,7 +158,7 @@ def _storable(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text")
     if clean(value).replaced:
-        raise ValueError(f"{name} holds a NUL or a lone surrogate")
+        raise ValueError(f"{name} contains a NUL or a lone surrogate")
     return " ".join(value.split())
 
 
@@ -182,7 +182,7 @@ def _importance(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 5:
-        raise ValueError("importance must be a whole number from 1 to 5, or be left out")
+        raise ValueError("importance must be a whole number from 1 to 5, or be omitted")
     return value
 
 
@@ -192,7 +192,7 @@ def _evidence(value: object, quoted: str) -> str:
     if len(wanted) < min(MIN_EVIDENCE, len(quoted)):
         raise ValueError(f"evidence has fewer than {MIN_EVIDENCE} characters")
     if wanted not in quoted:
-        raise ValueError("evidence does not stand in the text; copy it word for word")
+        raise ValueError("evidence is not in the text; copy it word for word")
     return evidence
 
 

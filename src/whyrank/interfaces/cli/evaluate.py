@@ -73,7 +73,7 @@ class ReportOptions:
         if asked.html:
             check_page(Path(asked.html))
         if self._kept_in:
-            check_data(self._kept_in, "an evaluation that was kept", kept.is_kept)
+            check_data(self._kept_in, "a kept evaluation", kept.is_kept)
 
     def shown_again(self) -> int:
         """Print kept results without measuring."""
@@ -135,17 +135,17 @@ def _place_of(asked: argparse.Namespace) -> Path | None:
 
 def _check(asked: argparse.Namespace) -> None:
     if asked.kept and asked.sets:
-        raise ConfigError("--from shows results that were kept, and measures no SET", "leave one of them out")
+        raise ConfigError("--from shows kept results and measures no SET", "leave one of them out")
     measuring = ("recipe", "run_out", "keep", "plot", "small", "draws", "seed")
     refused = [name for name in measuring if getattr(asked, name) is not None]
     if asked.kept and (refused or asked.abstention is not None):
         option = "--" + (refused[0] if refused else "abstention").replace("_", "-")
         raise ConfigError(f"{option} needs a measurement, and --from makes none", "leave one of them out")
     if not asked.kept and not asked.sets:
-        raise ConfigError("no set is named", "give folders of sets, or --from FILE with results that were kept")
+        raise ConfigError("no set is named", "give folders of sets, or --from FILE with kept results")
     if asked.small is None and (asked.draws is not None or asked.seed is not None):
         option = "--draws" if asked.draws is not None else "--seed"
-        raise ConfigError(f"{option} is about small stores", "say of how many files: --small 11,45,130")
+        raise ConfigError(f"{option} needs --small", "give the number of files: --small 11,45,130")
     if asked.abstention is not None and asked.small is None and asked.against:
         raise ConfigError("--against compares query by query, which --abstention does not keep", "leave one out")
 
@@ -178,13 +178,13 @@ def measure_abstention(asked: argparse.Namespace, report: ReportOptions) -> int:
     if asked.run_out:
         raise ConfigError("--run-out and --abstention exclude each other", "leave one of them out")
     if asked.plot and len(asked.sets) > 1:
-        raise ConfigError("--plot takes one set", "call `whyrank eval` once for each set")
+        raise ConfigError("--plot takes one set", "run `whyrank eval` once for each set")
     if asked.plot:
         check_drawable(Path(asked.plot))
         check_picture(Path(asked.plot))
     names = asked.recipe or ["default"]
     if len(names) > 1:
-        raise ConfigError("--abstention takes one recipe", "call `whyrank eval` once for each")
+        raise ConfigError("--abstention takes one recipe", "run `whyrank eval` once for each")
     measured = []
     for folder in asked.sets:
         dataset, others = load_kinds(folder), other_sets(folder, asked.abstention)
@@ -245,7 +245,7 @@ def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
         files = files_of(dataset, open_store)
         for draws in sizes:
             if draws.files >= len(files):
-                said = f"{dataset.name} has {counted(len(files), 'file')}: no store of {draws.files} is drawn out of it"
+                said = f"{dataset.name} has {counted(len(files), 'file')}: too few to draw stores of {draws.files}"
                 not_drawn.append(said)
                 output.complain(f"notice: {said}")
                 continue
@@ -255,7 +255,7 @@ def measure_small(asked: argparse.Namespace, report: ReportOptions) -> int:
             if not asked.json:
                 say_set(set_from(measured[-1]))
     if not measured:
-        raise ConfigError("no set is larger than the stores to be drawn", "name a smaller size, or leave --small out")
+        raise ConfigError("no set is larger than the stores to draw", "give a smaller size, or omit --small")
     report.finish(sets=measured, not_drawn=not_drawn)
     return TRAIL_BROKEN.exit_status if any(one["trails"]["broken"] for one in measured) else OK
 
@@ -373,7 +373,7 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
         raise ConfigError("--plot draws the curves of --abstention", "add --abstention")
     recipes = list(dict.fromkeys(recipe_named(name).name for name in asked.recipe or ["default"]))
     if asked.run_out and len(asked.sets) > 1:
-        raise ConfigError("--run-out takes one set", "call `whyrank eval` once for each set")
+        raise ConfigError("--run-out takes one set", "run `whyrank eval` once for each set")
     if asked.run_out:
         check_run(Path(asked.run_out))
     measured = []
@@ -401,8 +401,8 @@ def _evaluate(folder: str, recipes: list[str], asked: argparse.Namespace) -> tup
 
 
 _HOW = (
-    "Figures are nDCG@10 of questions held out: each fold judged by what the others chose. Witnesses are the kinds "
-    "that can speak for a setting; every kind can speak against it."
+    "Figures are nDCG@10 on held-out questions: each fold is judged by the setting the others chose. Only the "
+    "kinds called witnesses can support a setting; every kind can speak against it."
 )
 
 
@@ -454,7 +454,9 @@ def _say_fit(fit: Fit) -> None:
     if fit.witnesses is not None:
         value = getattr(fit.best, fit.setting)
         agreeing = sum(choice == fit.best for choice in fit.folds)
-        output.say(f"  best: {'unset' if value is None else f'{value:g}'}, as {agreeing} of {len(fit.folds)} folds say")
+        output.say(
+            f"  best: {'unset' if value is None else f'{value:g}'}, chosen by {agreeing} of {len(fit.folds)} folds"
+        )
         output.say(f"  {'':12}{'questions':>10}{'present':>10}{'chosen':>10}{'difference':>12}   95 %{'p':>21}")
         for judged in (fit.witnesses, *fit.kinds):
             output.say("  " + _line(judged))
@@ -475,7 +477,9 @@ def _warn_of_stronger(config: Config, written: dict[str, float | None]) -> None:
         held, origin = config.values[key]
         if held != value:
             shown = "unset" if held is None else f"{held:g}"
-            output.complain(f"notice: {key} is still {shown}, from {origin}, which the workspace file cannot change")
+            output.complain(
+                f"notice: {key} is still {shown}: it comes from {origin}, which overrides the workspace file"
+            )
 
 
 def calibrate(asked: argparse.Namespace) -> int:
@@ -512,7 +516,7 @@ def _every_scope(engine: Engine) -> Sequence[str | None]:
     seen = {scope: count + (shared if scope != "global" else 0) for scope, count in counts.items()}
     enough = [scope for scope, count in seen.items() if count >= MIN_MEMORIES]
     if not enough:
-        hint = "until then the default thresholds serve; ingest or add more"
+        hint = "until then the default thresholds are used; ingest or add more"
         raise ConfigError(f"no scope has {MIN_MEMORIES} memories", hint)
     return [None if scope == "global" else scope for scope in enough]
 
@@ -520,13 +524,13 @@ def _every_scope(engine: Engine) -> Sequence[str | None]:
 def _say_calibration(made: Calibration) -> None:
     held = f"{counted(made.memories, 'memory', 'memories')}, {', '.join(made.languages)}"
     output.say(f"{output.bold(' + '.join(made.scopes))}: {held}")
-    output.say(f"  asked: {counted(made.own, 'question')} of the store's own words, {made.foreign} foreign")
+    output.say(f"  asked: {counted(made.own, 'question')} on the store, {made.foreign} off topic")
     bars = {"evidence": made.both, "words": made.words, "cosine": made.cosine, "coverage": made.coverage}
     for name, bar in bars.items():
         if bar is not None:
             output.say(
                 f"  {name + ':':10} weak from {bar.weak:.3f}, found from {bar.found:.3f}"
-                f"   (keeps {bar.kept:.0%} of the own, rejects {bar.rejected:.0%} of the foreign)"
+                f"   (keeps {bar.kept:.0%} of those on the store, rejects {bar.rejected:.0%} of those off topic)"
             )
 
 

@@ -33,10 +33,10 @@ def check_data(file: Path, kind: str, of: Callable[[Any], bool]) -> None:
 def check(file: Path, is_ours: Callable[[], bool], kind: str) -> None:
     """Refuse a path that cannot be written, or holds a file that `is_ours` does not recognize."""
     if file.is_dir() or not file.absolute().parent.is_dir():
-        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
+        raise ConfigError(f"{file} cannot be written", "name a file in an existing folder")
     _try_to_write(file)
     if file.is_file() and file.stat().st_size and not is_ours():
-        raise ConfigError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+        raise ConfigError(f"{file} already exists and is not {kind}", "name another file, or move that one away")
 
 
 def _try_to_write(file: Path) -> None:

@@ -30,7 +30,7 @@ def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def number(text: str) -> float:
@@ -38,7 +38,7 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def share(text: str) -> float:
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError instead of printing the usage and exiting."""
         dash = "; put -- before a text that begins with -" if "required" in message else ""
-        raise ConfigError(_OF_ARGUMENT.sub("", message), f"`{self.prog} --help` shows what can be typed{dash}")
+        raise ConfigError(_OF_ARGUMENT.sub("", message), f"`{self.prog} --help` shows the usage{dash}")
 
 
 class Verbs(argparse.HelpFormatter):
@@ -93,15 +93,17 @@ class Once(argparse.Action):
     ) -> None:
         """Store the value, unless there is one already."""
         if getattr(namespace, self.dest, self.default) != self.default:
-            parser.error(f"{option} is given twice, and counts once here")
+            parser.error(f"{option} is given twice; it takes one value here")
         setattr(namespace, self.dest, values)
 
 
 def common_options() -> Parser:
     """Return the options of every verb."""
     common = Parser(add_help=False)
-    common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
-    elsewhere = "else WHYRANK_WORKSPACE, else OPENCLAW_WORKSPACE, else this folder"
+    common.add_argument(
+        "--store", metavar="PATH", help="the store file (default: WHYRANK_STORE, else .whyrank/memory.db)"
+    )
+    elsewhere = "default: WHYRANK_WORKSPACE, else OPENCLAW_WORKSPACE, else this folder"
     common.add_argument("--workspace", metavar="DIR", help=f"the workspace ({elsewhere})")
     common.add_argument(
         "--embedding",
@@ -170,41 +172,41 @@ HTTP_PORT = 8643
 _MODEL_ACTIONS = ("list", "use", "add", "fetch", "rollback", "drop", "rerank")
 
 _SCOPES = _text("--scope", "S", "whose memories besides the global ones", action="append")
-_SEEN = _text("--scope", "S", "whose memories besides the global ones (user:42)", action="append")
+_SEEN = _text("--scope", "S", "a scope besides global (user:42); may be repeated", action="append")
 _FILTERS = (
     _SEEN,
     _text("--kind", "K", "chunk or fact"),
     _text("--tag", "T", "only with this tag; may be repeated", action="append", default=[]),
     _text("--category", "C", "only of this category"),
     _text("--decay", "CLASS", "only of this decay class"),
-    _number("--min-importance", "only what matters so much (3 if not said)", metavar="1-5"),
-    _text("--path", "GLOB", "only from files whose path matches; ./, ../ and / are taken from here"),
+    _number("--min-importance", "only of this importance or more (3 if not set)", metavar="1-5"),
+    _text("--path", "GLOB", "only from files whose path matches; ./, ../ and / start from here"),
     _text("--language", "L", "only in this language (en, de, …)"),
     _text("--since", "D", "only from this date on (2026-03-14)"),
     _text("--before", "D", "only from before this date"),
     _text("--as-of", "T", "answer as of that time"),
-    _flag("--include-superseded", "also what has been replaced"),
+    _flag("--include-superseded", "also memories that were replaced"),
 )
-_EXPAND = _flag("--expand", "let a language model widen the question first")
+_EXPAND = _flag("--expand", "let a language model expand the query first")
 _ADVANCED = _flag("--advanced", "AND, OR, NOT, (…), word*, field:word; see `search`")
-_EXPLAIN = _flag("--explain", "show how every score was made, and what was dropped")
-_DRY_RUN = _flag("--dry-run", "say what would happen and change nothing")
-_EVERYBODY = _flag("--every-scope", "whoever's memories they are")
+_EXPLAIN = _flag("--explain", "show how every score was computed, and what was dropped")
+_DRY_RUN = _flag("--dry-run", "show what would happen, change nothing")
+_EVERYBODY = _flag("--every-scope", "the memories of every scope")
 _PIN_SCOPES = (
-    _text("--scope", "S", "whose pins besides the global ones", action="append"),
+    _text("--scope", "S", "pins of this scope besides global", action="append"),
     _flag("--all-scopes", "the pins of all scopes"),
 )
 _FIELDS = (
     _text("--name", "NAME", "what it is called"),
     _text("--category", "C", f"one of {', '.join(CATEGORIES)}"),
     _text("--tag", "T", "a tag; may be repeated", action="append"),
-    _text("--entity", "E", "whom or what it is about; may be repeated", action="append"),
-    _text("--importance", "1-5", "how much it matters"),
+    _text("--entity", "E", "a person or thing it is about; may be repeated", action="append"),
+    _text("--importance", "1-5", "its importance"),
     _text("--decay", "CLASS", f"how long it is kept: one of {', '.join(LIFETIMES)}"),
     _text("--date", "D", "when it happened (2026-03-14)"),
-    _text("--valid-from", "D", "from when on it holds"),
-    _text("--valid-until", "D", "from when on it holds no more"),
-    _text("--expires", "D", "from when on it is found no more"),
+    _text("--valid-from", "D", "from when on it is valid"),
+    _text("--valid-until", "D", "until when it is valid"),
+    _text("--expires", "D", "from when on it is no longer found"),
     _text("--trust", "T", f"who vouches for it: one of {', '.join(TRUSTS)}"),
     _text("--supersedes", "ID-OR-TEXT", "the memory it replaces"),
 )
@@ -219,7 +221,7 @@ def _owner(help: str) -> Option:
 
 
 def _whose(caller: str, offer: str) -> tuple[Option, ...]:
-    whose = "whose memories besides the global ones (user:42); facts go to the first"
+    whose = "a scope besides global (user:42); facts go to the first"
     return (
         _text("--scope", "S", whose, action="append"),
         _flag("--multi-scope", f"let the {caller} choose the scope of every call"),
@@ -229,10 +231,10 @@ def _whose(caller: str, offer: str) -> tuple[Option, ...]:
 
 def _where(port: int, *, has_defaults: bool) -> tuple[Option, ...]:
     return (
-        _text("--host", "H", f"where to listen ({HOST})", default=HOST if has_defaults else None),
+        _text("--host", "H", f"the host to listen on ({HOST})", default=HOST if has_defaults else None),
         _number("--port", f"the port, 0 for any ({port})", default=port if has_defaults else None),
-        _text("--allow-host", "NAME", "another name clients may ask for it by", action="append", default=[]),
-        _text("--token-file", "FILE", "holds the token to ask for (else WHYRANK_TOKEN, else a new one)"),
+        _text("--allow-host", "NAME", "another host name that clients may use", action="append", default=[]),
+        _text("--token-file", "FILE", "a file with the token (default: WHYRANK_TOKEN, else a new one)"),
     )
 
 
@@ -244,32 +246,34 @@ _SEARCH = (
         _option("query", nargs="+", help="the question, a name, or words"), _ADVANCED, *_paging("results"), *_FILTERS,
         _text("--recipe", "R", "how results are ranked; `whyrank recipes` lists them"),
         _flag("--strict", "no results at all unless the verdict is `found`"),
-        _text("--min-confidence", "C", "only results that are at least so sure, from 0 to 1", type=share), _EXPLAIN,
+        _text("--min-confidence", "C", "only results of this confidence or more, from 0 to 1", type=share), _EXPLAIN,
         _number("--max-tokens", "stop before the texts exceed about N tokens"),
         _number("--timeout-ms", "answer with what was found so far after N milliseconds"), _EXPAND,
     )),
     Verb("why", "search", "why", "explain a rank, or an absence", (
         _option("query", help="the question that was asked"),
         _text("id", "ID-OR-PATH", "the memory in question, or its file"),
-        _text("--over", "ID-OR-PATH", "another one: say what would make the two change places"),
-        _number("--limit", "how many results were asked for"), _ADVANCED, *_FILTERS,
+        _text("--over", "ID-OR-PATH", "another memory: show what would swap the two"),
+        _number("--limit", "how many results were requested"), _ADVANCED, *_FILTERS,
         _text("--recipe", "R", "how results are ranked"), _EXPAND,
     )),
-    Verb("show", "memories", "show", "print one memory whole", (_option("id", help="the memory's id"), _SCOPES)),
+    Verb("show", "memories", "show", "print one memory with all its fields", (_option("id", help="the memory's "
+    "id"), _SCOPES)),
     Verb("list", "search", "list_memories", "list memories", (
-        *_paging("memories"), *_FILTERS, _flag("--superseded", "only what has been replaced"),
-        _flag("--expired", "only what has expired or holds no more"),
-        _option("--sort", **_choice("order", ORDERS), default="place", help="by what, the most first (place)"),
+        *_paging("memories"), *_FILTERS, _flag("--superseded", "only memories that were replaced"),
+        _flag("--expired", "only what has expired or is no longer valid"),
+        _option("--sort", **_choice("order", ORDERS), default="place", help="the order: by what, the most first "
+        "(place)"),
     )),
     Verb("rank", "search", "rank", "fuse and explain other engines' lists", (
         _text("files", "FILE", "a list, or NAME=FILE; - for standard input", nargs="+"),
         _text("--recipe", "R", "how lists are fused; `whyrank recipes` (rrf)", default="rrf"),
         _text("--k", "N", "of reciprocal rank fusion: 1/(k + rank) (60)", type=number),
-        _text("--weight", "NAME=N", "how much a list counts", action="append", default=[]),
+        _text("--weight", "NAME=N", "the weight of a list", action="append", default=[]),
         _number("--limit", "how many results (10)", default=10),
         _flag("--lower-is-better", "the lowest score of every list is the best"),
         _text("--lower-is-better-in", "NAME", "of this list; may be repeated", action="append", default=[]),
-        _text("--superseded", "ID-OR-TEXT", "drop this: something has replaced it", action="append", default=[]),
+        _text("--superseded", "ID-OR-TEXT", "drop this memory: it was replaced", action="append", default=[]),
         _text("--texts", "FILE", "texts by id, as JSON; in hybrid-mem the same text counts once"), _EXPLAIN,
     )),
 )  # fmt: skip
@@ -279,7 +283,7 @@ _FILES = (
         _owner("whose facts they are"),
     ), exclusive=(
         _flag("--dry-run", "ask the model, store nothing, show what would be stored"),
-        _flag("--plan", "ask nothing, store nothing, say how much would be asked"),
+        _flag("--plan", "ask nothing, store nothing, estimate the requests"),
         _flag("--left-out", "print what earlier runs did not store, and why"),
     )),
 )  # fmt: skip
@@ -287,7 +291,7 @@ _FACTS = (
     Verb("add", "memories", "add", "store a fact", (
         _text("text", "TEXT", "the fact; - reads one from every line of standard input", nargs="+"),
         _owner("whose memory it is"), *_FIELDS,
-        _text("--key", "KEY", "a name for this write: the same again writes nothing"),
+        _text("--key", "KEY", "a key for this write: repeating it writes nothing"),
     )),
     Verb("update", "memories", "update", "change a fact", (
         _text("id", "ID", "the fact"), _text("--text", "T", "its new text; - reads it from standard input"),
@@ -295,27 +299,27 @@ _FACTS = (
     )),
     Verb("forget", "memories", "forget", "remove memories, or a whole scope", (
         _text("id", "ID", "what to remove", nargs="*"), _SEEN,
-        _text("--whole-scope", "S", "remove all there is of this scope", action=Once),
-        _flag("--purge", "leave no byte of it in the file"),
+        _text("--whole-scope", "S", "remove everything in this scope", action=Once),
+        _flag("--purge", "overwrite every byte of it in the file"),
         _flag("--yes", "do not ask before a whole scope is removed"),
     )),
-    Verb("recalled", "memories", "recalled", "say that memories were of use", (
-        _text("id", "ID", "what was of use", nargs="+"), _SEEN,
+    Verb("recalled", "memories", "recalled", "record that memories were useful", (
+        _text("id", "ID", "what was useful", nargs="+"), _SEEN,
     )),
     Verb("prune", "memories", "prune", "remove what has expired", (
-        _SEEN, _EVERYBODY, _flag("--dry-run", "say what would go and change nothing"),
+        _SEEN, _EVERYBODY, _flag("--dry-run", "show what would be removed, change nothing"),
     )),
     Verb("export", "memories", "export", "write a scope as lines of JSON", (
         _text("--scope", "S", "whose memories (global)", action=Once), _EVERYBODY,
         _text("--out", "FILE", "write into this file"),
     )),
-    Verb("import", "memories", "import_memories", "take in memories of another store", (
+    Verb("import", "memories", "import_memories", "import memories of another store", (
         _text("format", "FORMAT", "what wrote the file: whyrank"), _text("path", "PATH", "the file"), _DRY_RUN,
     )),
 )  # fmt: skip
 _MAINTENANCE = (
-    Verb("calibrate", "evaluate", "calibrate", "fit confidence to this store", (
-        _SCOPES, _flag("--every-scope", "the global ones, and each scope with them"),
+    Verb("calibrate", "evaluate", "calibrate", "measure confidence thresholds for this store", (
+        _SCOPES, _flag("--every-scope", "global memories, and each scope with them"),
     )),
     Verb("status", "search", "status", "what the store holds"),
     Verb("config", "search", "config", "show or change settings", (
@@ -327,20 +331,20 @@ _MAINTENANCE = (
         _option("name", nargs="?", help="the model: a name, hf:ORG/MODEL, or a folder such as ./my-model"),
         _text("--pooling", "P", "cls, mean, max or lasttoken, where the model does not say"),
         _text("--prompt", "P", "as embedder.prompt: bge, query-passage … or a pair of texts"), _DRY_RUN,
-        _flag("--check", "compare with the model before, and keep it if pins go"),
+        _flag("--check", "compare with the present model, and keep it if pins are lost"),
         _flag("--force", "change even if pinned answers are lost"),
-        _flag("--background", "leave it to a process of its own"),
+        _flag("--background", "run it in a background process"),
     )),
-    Verb("embed", "models", "embed", "give vectors to what waits for one"),
-    Verb("doctor", "memories", "doctor", "look whether a store is in order, and mend it", (
-        _flag("--repair", "mend what can be made anew"),
-        _flag("--deep", "make all that is derived again, and compare"),
+    Verb("embed", "models", "embed", "embed the memories that wait for a vector"),
+    Verb("doctor", "memories", "doctor", "check a store, and repair it", (
+        _flag("--repair", "repair what can be rebuilt"),
+        _flag("--deep", "rebuild all derived data, and compare"),
         _flag("--give-up", "forget memories that were set aside as unreadable"),
     )),
     Verb("backup", "memories", "backup", "copy the whole store into one file", (
         _text("file", "FILE", "where to write it; an earlier backup there is replaced"),
     )),
-    Verb("restore", "memories", "restore", "put a backup in the place of what the store holds", (
+    Verb("restore", "memories", "restore", "replace the content of the store by a backup", (
         _text("file", "FILE", "a backup, or another store"),
         _flag("--no-keep", "keep no copy of what the store holds now"),
         _flag("--yes", "do not ask before memories are replaced"),
@@ -356,7 +360,7 @@ _EVALUATION = (
         _text("--add", "NAME", "a second model beside the embedder, as `whyrank model add` adds it"),
         _text("--abstention", "OTHER", "measure the verdict; OTHER: sets whose questions cannot be answered",
               nargs="*"),
-        _text("--small", "N,N", "measure stores of so many files, drawn at random: 11,45,130", type=_sizes),
+        _text("--small", "N,N", "measure stores of this many files, drawn at random: 11,45,130", type=_sizes),
         _text("--draws", "N", "how many stores of each size (10)", type=_positive),
         _number("--seed", "the seed of --small (1)"),
         _text("--plot", "FILE", "draw the curves of --abstention (.png or .svg; one set only)"),
@@ -364,24 +368,24 @@ _EVALUATION = (
         _text("--html", "FILE", "write a page that opens without network"),
         _text("--keep", "FILE", "keep the results, with the figures of every query, as JSON; without FILE beside the"
               " store, for the page", nargs="?", const=BESIDE_THE_STORE),
-        _text("--against", "FILE", "compare with results that were kept, query by query"),
-        _text("--from", "FILE", "show results that were kept; no SET is measured", dest="kept"),
+        _text("--against", "FILE", "compare with kept results, query by query"),
+        _text("--from", "FILE", "show kept results; no SET is measured", dest="kept"),
     )),
     Verb("pin", "evaluate", "pin", "record a good answer", (
         _option("query", nargs="?", help="the question"),
         _text("id", "ID-OR-PATH", "the memory that answers it, or its file", nargs="?"),
-        _number("--within", "among how many results it shall be (5, or as it is)"),
-        _flag("--list", "print the pins"), _flag("--remove", "take out the pins of the query, or that of the id"),
+        _number("--within", "the rank it must reach (5, or the present one)"),
+        _flag("--list", "print the pins"), _flag("--remove", "remove the pins of the query, or the pin of the id"),
         _text("--recipe", "R", "how results are ranked when the present rank is looked up"), *_PIN_SCOPES,
     )),
-    Verb("check", "evaluate", "check", "look whether pinned answers are still found", (
+    Verb("check", "evaluate", "check", "check whether pinned answers are still found", (
         _text("--recipe", "R", "how results are ranked (the one in the settings)"), *_PIN_SCOPES,
     )),
     Verb("tune", "evaluate", "tune", "fit the ranking to these memories", (
         _SCOPES, _text("--recipe", "R", "the recipe to fit (the one in the settings)"),
-        _number("--queries", "questions at most, of all kinds (600)", default=600),
+        _number("--queries", "the most questions of all kinds (600)", default=600),
         _number("--seed", "the seed of questions and folds (1)", default=1),
-        _text("--plot", "FILE", "draw what every setting gains, as SVG"),
+        _text("--plot", "FILE", "draw the gain of every setting, as SVG"),
         _flag("--apply", "write a better setting into whyrank.toml"),
     )),
 )  # fmt: skip
@@ -389,16 +393,16 @@ _SERVERS = (
     Verb("mcp", ".mcp.command", "serve", "serve agents by the Model Context Protocol", (
         *_whose("agent", "tool"), _flag("--http", "listen for HTTP instead of speaking over standard input"),
         *_where(MCP_PORT, has_defaults=False),
-        _text("--tenants", "FILE", "serve several, each from a store of its own: a TOML table for each (--http)"),
+        _text("--tenants", "FILE", "serve several tenants, each from its own store: a TOML table for each (--http)"),
         _text("--print-config", "CLIENT", f"one of {', '.join(CLIENTS)}", type=one_of("client", CLIENTS)),
     ), defaults={"usual_place": (HOST, MCP_PORT)}),
     Verb("serve", ".http.app", "serve_http", "serve programs over HTTP, and people by a web page", (
         *_whose("caller", "route"), *_where(HTTP_PORT, has_defaults=True),
-        _flag("--no-token", "ask for no token; on this machine alone"),
+        _flag("--no-token", "require no token; only on this machine"),
         _number("--workers", "how many processes answer (1)", default=1),
         _flag("--log-json", "write the log as lines of JSON"),
-        _flag("--open", "open the page in a browser, with the token off its command line"),
-        _text("--tenants", "FILE", "serve several, each from a store of its own: a TOML table for each"),
+        _flag("--open", "open the page in a browser; the token is not on its command line"),
+        _text("--tenants", "FILE", "serve several tenants, each from its own store: a TOML table for each"),
     )),
 )  # fmt: skip
 # In the order of the help; only the family of the given verb is added to the parser.
@@ -547,8 +551,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         words += rest[1:]
         rest = []
     if rest:
-        meant = "a new text goes behind --text; " if asked.verb == "update" else ""
-        hint = f"{meant}`whyrank {asked.verb} --help` shows what can be typed"
+        meant = "put a new text after --text; " if asked.verb == "update" else ""
+        hint = f"{meant}`whyrank {asked.verb} --help` shows the usage"
         raise ConfigError(f"{rest[0]!r} is unknown here", hint)
     return asked
 
@@ -560,7 +564,7 @@ def _check_verb(given: Sequence[str]) -> None:
     if first in _MOVED:
         raise ConfigError(f"`whyrank {first}` has moved: {_MOVED[first]}")
     if first.startswith("-"):
-        raise ConfigError(f"{first} stands before the verb", "options go after it: whyrank search QUERY --store PATH")
+        raise ConfigError(f"{first} is before the verb", "options go after it: whyrank search QUERY --store PATH")
     close = get_close_matches(first, VERBS, n=1)
     meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(VERBS)}"
     raise ConfigError(f"there is no verb {first!r}", meant)
@@ -578,7 +582,7 @@ def _check_options(given: Sequence[str], parser: Parser) -> None:
         # A word with a space is a text, even if it begins with dashes.
         if option.startswith("--") and " " not in word and option not in known:
             close = get_close_matches(option[2:], [name.lstrip("-") for name in known], n=1, cutoff=_LIKE)
-            meant = f"did you mean --{close[0]}?" if close else f"`whyrank {given[0]} --help` shows what can be typed"
+            meant = f"did you mean --{close[0]}?" if close else f"`whyrank {given[0]} --help` shows the usage"
             raise ConfigError(f"{option} is no option of `whyrank {given[0]}`", meant)
 
 
@@ -587,10 +591,10 @@ def build(*families: str) -> Parser:
     parser = Parser(
         prog="whyrank",
         description="Memory search for AI agents that can say why.",
-        epilog="Begin with: whyrank ingest notes/ && whyrank search 'what did we decide about the server?'",
+        epilog="Start with: whyrank ingest notes/ && whyrank search 'what did we decide about the server?'",
         formatter_class=Verbs,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     # Set explicitly: argparse would format the usage to find the program name.
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser, prog=parser.prog)
     common = common_options()

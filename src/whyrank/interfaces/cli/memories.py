@@ -88,7 +88,7 @@ def _show_left_out(asked: argparse.Namespace) -> int:
 
 def _say_records(records: Sequence[PartRecord]) -> None:
     if not records:
-        output.say("nothing was left out")
+        output.say("every line was stored")
     for record in records:
         how = f"failed: {record.reason}" if record.outcome == "failed" else "done"
         output.say(on_one_line(f"{record.path}:{record.start_line}-{record.end_line}  {how} ({record.model})"))
@@ -115,8 +115,8 @@ def _say_asked(report: Extraction) -> None:
     about = "about " if tokens.is_estimate else ""
     output.say(
         f"asked {report.model} about {report.asked} of {counted(report.waiting, 'chunk')} "
-        f"in {counted(report.calls, 'call')}: "
-        f"{about}{tokens.prompt:,} tokens sent, {about}{tokens.completion:,} received"
+        f"in {counted(report.calls, 'call')}: {about}{tokens.prompt:,} tokens sent, {about}{tokens.completion:,} "
+        f"received"
     )
     would = "would be " if report.dry_run else ""
     known = f"{len(report.known)} known already, {counted(report.refused_lines, 'line')} refused"
@@ -127,10 +127,10 @@ def _say_facts(report: Extraction) -> None:
     for learned in report.stored:
         output.say(f"  {output.place(learned.memory)}  {learned.memory.text}")
     if report.renewed:
-        output.say(f"kept alive: {counted(report.renewed, 'fact')} whose text still stands")
+        output.say(f"renewed: {counted(report.renewed, 'fact')} whose text is still in the file")
     if report.fading:
         fading = counted(len(report.fading), "fact")
-        output.say(f"fading: {fading} whose text is gone; `whyrank forget ID` removes one at once")
+        output.say(f"fading: {fading} whose text is gone from the file; `whyrank forget ID` removes one at once")
         for memory in report.fading[:_SHOWN]:
             output.say(f"  {memory.id}  {output.place(memory)}  {memory.text}")
 
@@ -149,7 +149,9 @@ def _say_trouble(report: Extraction) -> None:
     if report.stopped:
         output.complain(f"stopped: {report.stopped}")
     if report.left and not report.plan and not report.dry_run:
-        output.complain(f"{counted(report.left, 'chunk is', 'chunks are')} left; the same command goes on from there")
+        output.complain(
+            f"{counted(report.left, 'chunk is', 'chunks are')} left; run the same command again to continue"
+        )
 
 
 def _complain_of(what: str, lines: Sequence[Unused]) -> None:
@@ -159,14 +161,14 @@ def _complain_of(what: str, lines: Sequence[Unused]) -> None:
         output.complain(f"{what}: {counted(len(lines) - _SHOWN, 'line')} more")
 
 
-_EARLIER = "read by an earlier whyrank"
+_EARLIER = "indexed by an earlier whyrank"
 
 
 def doctor(asked: argparse.Namespace) -> int:
     """Check the file, the words and the vectors of a store; with `--repair`, repair them."""
     place = settings_of(asked).store
     if not os.path.lexists(place):
-        raise StoreError(f"there is no store at {place}", "`whyrank ingest PATH` makes one; --store names another")
+        raise StoreError(f"there is no store at {place}", "`whyrank ingest PATH` creates one; --store names another")
     if not place.is_file():
         open_or_make(asked).close()  # opening it reports what it is instead
     if asked.give_up:
@@ -229,7 +231,7 @@ def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
     if found.compared is not None:
         done = found.compared
         output.say(
-            f"compared anew in {done.seconds:.1f} s: {counted(done.memories, 'memory', 'memories')}, "
+            f"compared in {done.seconds:.1f} s: {counted(done.memories, 'memory', 'memories')}, "
             f"{counted(done.words, 'word')}, {counted(done.segments, 'segment')}, {counted(done.vectors, 'vector')}"
         )
     if not found.looked_inside:
@@ -238,11 +240,11 @@ def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
         behind, notices = engine.models.backlog(), (*engine.maintenance.stale_notices(), *engine.models.notices())
     if asked.repair:
         read = counted(found.read_anew, "memory was", "memories were")
-        output.say(f"{read} read anew, {counted(found.embedded, 'text was', 'texts were')} embedded")
+        output.say(f"{read} reindexed, {counted(found.embedded, 'text was', 'texts were')} embedded")
     old = found.old_words
     output.say("words: in order" if not old else f"words: {counted(old, 'memory was', 'memories were')} {_EARLIER}")
     if found.has_earlier_vectors:
-        output.say("vectors: as an earlier whyrank made them; they go on answering")
+        output.say("vectors: made by an earlier whyrank and still used")
     elif not behind.waiting:
         output.say("vectors: in order")
     output.show_backlog(behind)
@@ -262,12 +264,12 @@ def _say_file(findings: Sequence[Finding], kept: str) -> None:
         output.say("file: in order")
         return
     left = [finding for finding in findings if not finding.mended]
-    output.say("file: damaged" if left else "file: mended")
+    output.say("file: damaged" if left else "file: repaired")
     for finding in findings:
-        what_next = "mended" if finding.mended else finding.hint
+        what_next = "repaired" if finding.mended else finding.hint
         output.say(on_one_line(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else "")))
     if kept:
-        output.say(f"the store as it was is kept as {kept}; delete it when nothing is missing")
+        output.say(f"the old store is kept as {kept}; delete it when nothing is missing")
 
 
 _YES = "yes"
@@ -301,7 +303,7 @@ def restore(asked: argparse.Namespace) -> int:
     since = f" of {serialize.moment(done.created)}" if done.created else ""
     output.say(f"{_memories(done.memories)} restored from {asked.file}{since}")
     if done.kept:
-        output.say(f"the store as it was is kept as {done.kept}; delete it when nothing is missing")
+        output.say(f"the old store is kept as {done.kept}; delete it when nothing is missing")
     return OK
 
 
@@ -309,14 +311,14 @@ def _confirm_restoring(asked: argparse.Namespace, store: str, held: int | None) 
     if held == 0:
         return
     what = f"this replaces {'everything' if held is None else _memories(held)} in {store}"
-    prompt = f"{what[0].upper()}{what[1:]}. Type {_YES} to go on:"
+    prompt = f"{what[0].upper()}{what[1:]}. Type {_YES} to continue:"
     confirm(asked, what, prompt, _YES, ConfigError(f"that was not {_YES}", "nothing was changed"))
 
 
 def confirm(asked: argparse.Namespace, what: str, prompt: str, answer: str, refusal: ConfigError) -> None:
     """Ask for confirmation before memories are lost; without a terminal, require --yes."""
     if asked.json or not sys.stdin.isatty():
-        raise ConfigError(what, "say --yes if that is meant")
+        raise ConfigError(what, "pass --yes to confirm")
     output.complain(prompt)
     if sys.stdin.readline().strip() != answer:
         raise refusal
@@ -358,9 +360,9 @@ _MOST_BYTES = 4 * MAX_FACT_CHARACTERS  # of one fact in UTF-8
 _BYTES_FROM = 0xDC00  # first surrogate of undecodable bytes (PEP 383)
 _TOLD = {
     "known": "it was stored already",
-    "merged": "the new fact was merged into this one, which says almost the same",
-    "replacing": "it was stored already, and replaces the other now",
-    "revived": "it lives again",
+    "merged": "the new fact was merged into this near-duplicate",
+    "replacing": "it was stored already, and now replaces the other",
+    "revived": "it was stored before and is found again",
 }
 
 
@@ -375,7 +377,7 @@ def add(asked: argparse.Namespace) -> int:
     """Store facts, each durable once its id is printed; a line that fails does not stop the others."""
     from_input = asked.text == [STANDARD_INPUT]
     if from_input and (asked.supersedes or asked.name or asked.key):
-        raise ConfigError("one name, key and replaced memory belong to one fact", "give the fact as an argument")
+        raise ConfigError("a name, a key and a replaced memory apply to one fact only", "give the fact as an argument")
     fields = _fields(asked)
     refused: list[RefusedFact] = []
     stored: list[Added] = []
@@ -404,7 +406,7 @@ def update(asked: argparse.Namespace) -> int:
         given = sys.stdin.buffer.read(_MOST_BYTES + 1)
         if len(given) > _MOST_BYTES:
             told = f"standard input holds more than {MAX_FACT_CHARACTERS:,} characters"
-            raise ConfigError(told, "write it into a file and ingest that; nothing was changed")
+            raise ConfigError(told, "put it into a file and ingest the file; nothing was changed")
         text = given.decode("utf-8", errors="surrogateescape")
         if (wrong := _undecoded(text)) is not None:
             raise ConfigError(f"standard input cannot be read: {wrong}", "nothing was changed")
@@ -428,7 +430,7 @@ def _say_added(done: Added) -> None:
     if done.outcome in _TOLD:
         output.complain(f"{identity}: {_TOLD[done.outcome]}")
     for near in done.near if done.outcome != "merged" else ():
-        same = f"{near.memory.id} says almost the same ({near.cosine:.2f}): {near.memory.text}"
+        same = f"{near.memory.id} is a near-duplicate ({near.cosine:.2f}): {near.memory.text}"
         output.complain(f"{identity}: {same}")
     output.show_notices(done.notices)
 
@@ -439,7 +441,9 @@ def _from_lines(
     # Bytes that are not UTF-8 refuse their line, not all lines.
     for number, line in enumerate(_lines(), 1):
         if len(line) > _MOST_BYTES:
-            refused.append(RefusedFact(number, f"it has more than {MAX_FACT_CHARACTERS:,} characters, and is no fact"))
+            refused.append(
+                RefusedFact(number, f"it has more than {MAX_FACT_CHARACTERS:,} characters, too many for a fact")
+            )
             continue
         text = line.decode("utf-8", errors="surrogateescape").strip()
         if not text:
@@ -464,7 +468,7 @@ def _lines() -> Iterator[bytes]:
 def _undecoded(text: str) -> str | None:
     """Return an error about a byte that is not UTF-8, or None; such bytes are surrogates in the text."""
     byte = next((ord(letter) - _BYTES_FROM for letter in text if "\udc80" <= letter <= "\udcff"), None)
-    return None if byte is None else f"it is no UTF-8 (byte 0x{byte:02x}); convert it, for instance with iconv"
+    return None if byte is None else f"it is not UTF-8 (byte 0x{byte:02x}); convert it, for instance with iconv"
 
 
 def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:
@@ -550,14 +554,14 @@ def recalled(asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json({"recalled": list(dict.fromkeys(asked.id))})
     else:
-        output.say(f"{_memories(count)} of use")
+        output.say(f"{_memories(count)} recorded as useful")
     return OK
 
 
 def forget(asked: argparse.Namespace) -> int:
     """Remove memories by exact id, or a whole scope; if one id does not exist, none is removed."""
     if bool(asked.id) == bool(asked.whole_scope):
-        raise ConfigError("say what to forget", "give ids, or --whole-scope with one scope")
+        raise ConfigError("name what to forget", "give ids, or --whole-scope with one scope")
     ids = list(dict.fromkeys(asked.id))
     with open_existing(asked) as engine:
         if asked.whole_scope:
@@ -581,9 +585,9 @@ def forget(asked: argparse.Namespace) -> int:
 
 def _confirm_forgetting(asked: argparse.Namespace) -> None:
     scope = asked.whole_scope
-    prompt = f"This removes all there is of {scope}. Type its name again to go on:"
+    prompt = f"This removes everything in {scope}. Type the scope again to continue:"
     refusal = ConfigError("the names differ", "nothing was removed")
-    confirm(asked, f"this removes all there is of {scope}", prompt, scope, refusal)
+    confirm(asked, f"this removes everything in {scope}", prompt, scope, refusal)
 
 
 def prune(asked: argparse.Namespace) -> int:
@@ -603,7 +607,7 @@ def _say_some(memories: Sequence[Memory]) -> None:
     for memory in memories[:_PRUNED_SHOWN]:
         output.say(f"  {memory.id}  {(serialize.moment(memory.expires) or '')[:10]}  {output.heading(memory)}")
     if len(memories) > _PRUNED_SHOWN:
-        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (`whyrank list --expired` lists what is past)")
+        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (`whyrank list --expired` lists all that have expired)")
 
 
 def export(asked: argparse.Namespace) -> int:

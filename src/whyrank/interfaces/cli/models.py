@@ -37,7 +37,7 @@ def model(asked: argparse.Namespace) -> int:
         raise ConfigError("--pooling and --prompt belong to `model use`, `add` and `fetch`", "leave them out")
     if asked.action in ("use", "add", "fetch", "drop", "rerank") and asked.name is None:
         known = f"{', '.join(NAMES)}, hf:ORG/MODEL, ./FOLDER" if asked.action != "rerank" else _RERANKERS
-        raise ConfigError(f"which model to {asked.action} was not said", f"the models are {known}")
+        raise ConfigError(f"no model to {asked.action} was named", f"the models are {known}")
     if asked.action in ("use", "add", "fetch") and not is_path(asked.name):
         check_name(asked.name)
     if (asked.pooling or asked.prompt) and not (is_path(asked.name) or is_recorded_name(asked.name)):
@@ -62,9 +62,11 @@ def _list(asked: argparse.Namespace) -> int:
         output.say(f"{mark} {output.bold(found.name):12}  {found.about}")
         output.say("    " + output.dim(" · ".join(_particulars(found, vectors.get(found.space, 0)))))
     named, origin = config.values["embedding"]
-    by = origin if named == in_use else f"the store's own account ({origin} names {named})"
+    by = origin if named == in_use else f"the store itself ({origin} names {named})"
     output.say(f"* in use, by {by}; fetched models are kept in {config.models}")
-    output.say("any other in ONNX: `whyrank model use hf:ORG/MODEL` or a folder; a reranker: `whyrank model rerank …`")
+    output.say(
+        "any other ONNX model: `whyrank model use hf:ORG/MODEL` or a folder; a reranker: `whyrank model rerank …`"
+    )
     output.show_spaces(states)
     return OK
 
@@ -143,7 +145,7 @@ def _use(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     served = served_card(config)
     if asked.name == served.name and served.needs:
-        raise ConfigError(f"nobody said where {asked.name} is served", served.needs)
+        raise ConfigError(f"no server of {asked.name} is set", served.needs)
     if asked.background:
         return _in_background(asked, config)
     change = _would_change(asked, config) if asked.dry_run else _changed(asked, config)
@@ -195,20 +197,20 @@ def _tell(asked: argparse.Namespace, change: ModelReport) -> None:
     if change.check is not None:
         _say_check(change.check)
     if not change.switched:
-        output.say(f"{change.before} goes on answering; --force changes to {change.model} all the same")
+        output.say(f"{change.before} stays in use; --force changes to {change.model} anyway")
         return
     output.say(f"written to {change.file}")
     if change.in_use == "none" != change.model:
-        output.complain(f"notice: none stays in use, because of {change.decided_by}")
+        output.complain(f"notice: none stays in use because of {change.decided_by}")
     elif change.in_use != change.model:
-        output.complain(f"notice: {change.decided_by} names {change.in_use}; the store answers by {change.model}")
+        output.complain(f"notice: {change.decided_by} names {change.in_use}; the store uses {change.model}")
 
 
 def _say_check(check: dict[str, Any]) -> None:
     questions = counted(check["questions"], "question")
     output.say(f"{check['overlap']:.0%} of the first 10 results are the same over {questions}")
     if check["pins"]:
-        output.say(f"loses {len(check['lost']) or 'none'} of {counted(check['pins'], 'pin')}")
+        output.say(f"pins lost: {len(check['lost'])} of {check['pins']}")
     for one in check["lost"]:
         output.say(f"  {one['query']!r} → {on_one_line(one['path'] or one['id'])}: {one['why']}")
 
@@ -219,7 +221,7 @@ def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
     import sys
 
     if asked.dry_run or asked.check:
-        raise ConfigError("--background shows nothing", "leave out --dry-run and --check, or --background")
+        raise ConfigError("--background prints no report", "leave out --dry-run and --check, or --background")
     if not config.store.is_file():
         raise StoreError(f"there is no store at {config.store}", "`whyrank ingest PATH` makes it")
     command = [sys.executable, "-m", "whyrank", "model", asked.action, asked.name, "--store", str(config.store)]
@@ -231,7 +233,7 @@ def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
         output.say_json({"model": asked.name, "process": process.pid})
     else:
         does = "changes to" if asked.action == "use" else "adds"
-        output.say(f"process {process.pid} {does} {asked.name}; `whyrank model list` shows how far it is")
+        output.say(f"process {process.pid} {does} {asked.name}; `whyrank model list` shows the progress")
     return OK
 
 
@@ -253,7 +255,7 @@ def _add(asked: argparse.Namespace) -> int:
         _say_plan(change)
     else:
         output.say(f"{counted(change.embedded, 'text was', 'texts were')} embedded")
-        output.say(f"{change.model} votes for notes in another language than the question")
+        output.say(f"{change.model} also searches notes in other languages than the query's")
     return OK
 
 
@@ -322,5 +324,5 @@ def embed(asked: argparse.Namespace) -> int:
         output.say(f"{counted(done.embedded, 'text was', 'texts were')} embedded")
         output.show_backlog(behind)
         if done.error and not behind.error:
-            output.complain(f"the model that was added failed: {done.error}")
+            output.complain(f"the additional model failed: {done.error}")
     return WAITING.exit_status if behind.error or done.error else OK

@@ -158,8 +158,8 @@ def list_memories(asked: argparse.Namespace) -> int:
 
 def _nothing_listed(limit: int, offset: int) -> str:
     if limit == 0:
-        return "a limit of 0 asks for no memories; give 1 or more to see some"
-    return f"there is no memory from number {offset + 1} on" if offset else "no memory here passes what was asked for"
+        return "the limit is 0; give 1 or more to see memories"
+    return f"there are no memories from number {offset + 1} on" if offset else "no memory passes the filters"
 
 
 def status(asked: argparse.Namespace) -> int:
@@ -226,11 +226,11 @@ def recipes(asked: argparse.Namespace) -> int:
             entities = f"; {plan.entities!r}" if plan.entities else ""
             output.say(f"  query terms: {plan.analysis}{entities}")
         if recipe.fusion.strength is not None:
-            output.say(f"  blend: the votes add up to {recipe.fusion.strength:g} at most")
+            output.say(f"  blend: the votes add up to at most {recipe.fusion.strength:g}")
         others = [recipe.fusion.others] if recipe.fusion.others else []
         for vote in (*recipe.fusion.votes, *others):
             signal = "any other run" if vote.signal == "*" else vote.signal
-            weight = "what the embedder leaves or declares" if vote.weight is None else vote.weight
+            weight = "the rest, or what the embedder declares" if vote.weight is None else vote.weight
             output.say(f"  vote: {signal} × {weight}, {vote.normaliser!r}")
         for stage in recipe.stages:
             output.say(f"  stage: {stage!r}")
@@ -241,7 +241,7 @@ def open_existing(asked: argparse.Namespace) -> Engine:
     """Open an existing store: a search must not create one."""
     store = settings_of(asked).store
     if not os.path.lexists(store):
-        raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` makes one; --store names another")
+        raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` creates one; --store names another")
     return open_or_make(asked)
 
 
@@ -375,7 +375,7 @@ def _questions(lists: Mapping[str, Sequence[ListEntry]]) -> list[str | None]:
     found = list(dict.fromkeys(entry.query for entries in lists.values() for entry in entries))
     if None in found and len(found) > 1:
         without = next(name for name, entries in lists.items() if any(entry.query is None for entry in entries))
-        said = f"some lists say which question they answer, and {without!r} does not"
+        said = f"some lists name the query of each entry, and {without!r} does not"
         raise ConfigError(said, 'give its entries a "query"')
     return found or [None]
 
@@ -390,7 +390,7 @@ def _weight(text: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError:
-        raise ConfigError(f"--weight {text}: {number!r} is no number", "write --weight NAME=0.7") from None
+        raise ConfigError(f"--weight {text}: {number!r} is not a number", "write --weight NAME=0.7") from None
 
 
 def _read(argument: str) -> Iterator[tuple[str, list[ListEntry]]]:
@@ -400,7 +400,7 @@ def _read(argument: str) -> Iterator[tuple[str, list[ListEntry]]]:
         for inner, entries in _lists_in(text):
             yield inner or name, list(entries)
     except ValueError as error:
-        raise ConfigError(f"{argument} is no list: {error}", _FORMS) from error
+        raise ConfigError(f"{argument} is not a list: {error}", _FORMS) from error
 
 
 def _named(argument: str) -> tuple[str, str]:
@@ -416,7 +416,7 @@ def _decoded(raw: bytes, place: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{place} is no text: {error.reason}", _FORMS) from error
+        raise ConfigError(f"{place} is not text: {error.reason}", _FORMS) from error
 
 
 def _lists_in(text: str) -> Iterator[tuple[str, Iterable[ListEntry]]]:
@@ -482,14 +482,14 @@ def _score(where: str, score: object) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{where} has the score {score!r}, which is no finite number")
+        raise ValueError(f"{where} has the score {score!r}, which is not a finite number")
     return number
 
 
 def _trec(number: int, line: str) -> ListEntry:
     columns = line.split()
     if len(columns) != _TREC_COLUMNS:
-        raise ValueError(f"line {number} has {counted(len(columns), 'column')}, and a TREC run {_TREC_COLUMNS}")
+        raise ValueError(f"line {number} has {counted(len(columns), 'column')}; a TREC run has {_TREC_COLUMNS}")
     query, _, identity, _, score, _ = columns
     return ListEntry(identity, _score(f"line {number}", score), query)
 
@@ -506,7 +506,7 @@ def _texts(place: str) -> dict[str, str]:
         if not isinstance(data, dict):
             data = {str(item["id"]): item["text"] for item in data}
     except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{place} holds no texts by id: {error}", _TEXTS) from error
+        raise ConfigError(f"{place} contains no texts by id: {error}", _TEXTS) from error
     for identity, text in data.items():
         if not isinstance(text, str):
             raise ConfigError(f"{place}: the text of {identity!r} is {_short(text)}", _TEXTS)

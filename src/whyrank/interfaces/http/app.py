@@ -200,7 +200,7 @@ def _packed(content: bytes) -> bytes:
 JSON = "application/json"
 _RETRY_SECONDS = 5  # Retry-After for a locked store or a stopping server
 _MESSAGE_CHARACTERS = 500
-_WHERE_IDS_ARE = "/v1/search and /v1/memories show the ids there are; it may have been forgotten, or be another's"
+_WHERE_IDS_ARE = "/v1/search and /v1/memories show all ids; it may have been forgotten, or belong to another scope"
 
 
 class ErrorBody(NamedTuple):
@@ -442,7 +442,7 @@ class Application:
         context: RequestContext = request.scope["whyrank"]
         access = context.access
         if operation.writes and access.is_read_only:
-            raise BadRequest(403, "read-only", "this server only reads", "ask whoever looks after it")
+            raise BadRequest(403, "read-only", "this server is read-only", "ask the owner of the server")
         values = operation.read(access, await _given(operation, request)) | request.path_params
         if values.get("purge") and context.principal is not None:
             self._purges[context.principal.name].check("purges", _PURGE_LATER)
@@ -502,8 +502,8 @@ class Application:
         """Exchange the ticket of the opened browser for the token, once."""
         given = strictly("POST /ticket", _TICKET, await _sent(request))
         if not is_good(self._ticket, given["ticket"]):
-            hint = "give the token, or open the page again by the address that `whyrank serve` printed"
-            raise BadRequest(403, "ticket", "this ticket is used up, too old, or none", hint)
+            hint = "enter the token, or open the page again at the address that `whyrank serve` printed"
+            raise BadRequest(403, "ticket", "this ticket is used, expired or not valid", hint)
         return Response(json.dumps({"token": self._principals[0].policy.token, "format": FORMAT}), media_type=JSON)
 
     async def _described(self, _: Request) -> Response:
@@ -516,7 +516,7 @@ def _known(error: BaseException, context: RequestContext) -> WhyrankError:
         return error
     _log.error("%s failed (%s)", context.route, context.id, exc_info=error)
     said = f"this failed inside whyrank: {type(error).__name__}"
-    return WhyrankError(said, "the server's log has more, under this request id")
+    return WhyrankError(said, "see the server's log under this request id")
 
 
 async def _given(operation: Operation, request: Request) -> Mapping[str, object]:
@@ -535,7 +535,7 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
 
 async def _sent(request: Request) -> dict[str, Any]:
     if request.scope["query_string"]:
-        raise ConfigError("the address has parameters", "put them into the body")
+        raise ConfigError("the address has parameters", "send them in the body")
     headers = request.headers
     body = await read_body(request.receive, headers.get("content-length"))
     return read_json(headers.get("content-type"), headers.get("content-encoding"), body)
@@ -565,9 +565,9 @@ async def _not_here(request: Request, error: HTTPException) -> Response:
     identity = request.scope["whyrank"].id
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        asked = BadRequest(405, "method", f"{request.method[:20]} is not done here", f"ask by one of {allowed}")
+        asked = BadRequest(405, "method", f"{request.method[:20]} is not done here", f"use one of {allowed}")
         return refused(asked, identity, {"allow": allowed})
-    return refused(BadRequest(404, "not-found", "there is nothing here", "/openapi.json says what there is"), identity)
+    return refused(BadRequest(404, "not-found", "there is no such route", "/openapi.json lists all routes"), identity)
 
 
 _STDERR = 2
@@ -588,7 +588,7 @@ class ServerOptions:
 def serve_http(asked: argparse.Namespace) -> int:
     """Serve the API and the page until the process is stopped."""
     if asked.no_token and asked.host not in LOOPBACK:
-        raise ConfigError(f"without a token everybody who reaches {asked.host} may ask", "leave --no-token out")
+        raise ConfigError(f"without a token everybody who can reach {asked.host} may read the store", "omit --no-token")
     if asked.workers < 1:
         raise ConfigError(f"there are {asked.workers} workers", "give 1 or more")
     whom = served_to(asked)
@@ -679,7 +679,7 @@ def _only_token(whom: ServedTenants) -> str | None:
 
 def _open(page: str, ticket: Ticket | None) -> None:
     if not webbrowser.open(Path(ticket.file).as_uri() if ticket else page):
-        print("whyrank: no browser was found to open it with", file=sys.stderr, flush=True)
+        print("whyrank: no browser was found", file=sys.stderr, flush=True)
 
 
 def _print_address(asked: argparse.Namespace, page: str, whom: ServedTenants) -> None:

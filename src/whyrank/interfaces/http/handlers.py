@@ -141,7 +141,7 @@ def ingested(access: Access, values: Values, progress: Progress = lambda *_: Non
     """Index files of the workspace."""
     if access.workspace is None:
         hint = "ingest on the command line, or keep the store in a folder without other people's things and tokens"
-        raise BadRequest(403, "outside", "no files are taken in here", hint)
+        raise BadRequest(403, "outside", "this server does not ingest files", hint)
     paths, dry_run = inside(access.workspace, values["paths"]), values.get("dry_run", False)
     engine = access.pooled.reading() if dry_run else access.pooled.writing()
     home, base = access.home(values), notes_of(access.pooled.store)
@@ -264,8 +264,8 @@ def until(leaving: threading.Event, tell: Progress) -> Progress:
     def tick(done: int, total: int, what: str) -> None:
         if leaving.is_set():
             # Files are stored in batches: some of those just read may not be stored yet.
-            hint = "ask again: what is stored is not read again"
-            raise BadRequest(503, "stopping", "the server ends; the files that are stored stay", hint)
+            hint = "send it again: files that are stored are not read again"
+            raise BadRequest(503, "stopping", "the server is shutting down; files that were stored stay", hint)
         tell(done, total, what)
 
     return tick
@@ -295,7 +295,7 @@ class News:
             try:
                 news = await asyncio.wait_for(self._queue.get(), _HEARTBEAT_SECONDS)
             except TimeoutError:
-                yield b": still at it\n\n"
+                yield b": still running\n\n"
                 continue
             if news is None:
                 break
@@ -330,8 +330,8 @@ def after(cursor: str, order: Order) -> SortingKey:
     types = (str, *_FIRST[order], *_CONTENT_KEY)
     fits = isinstance(place, list) and len(place) == len(types) and all(map(_is_kind, place, types))
     if not fits or place[0] != order:
-        hint = "give `next` of the page before, with its sort"
-        raise BadRequest(404, "cursor", "the cursor is none of this list", hint)
+        hint = "give `next` of the previous page, with the same sort"
+        raise BadRequest(404, "cursor", "the cursor does not belong to this list", hint)
     return tuple(place[1:])
 
 

@@ -125,7 +125,7 @@ class Log:
 
 def lost_lines(count: int, *, as_json: bool) -> str:
     """Format the notice about lines that were dropped because the reader was too slow."""
-    message = f"{count} lines were not written, because nobody read them"
+    message = f"{count} lines of the log were lost, because nothing read them"
     return json.dumps({**_stamped("warning"), "event": "log", "message": message}) if as_json else f"whyrank: {message}"
 
 
@@ -165,13 +165,13 @@ class Metrics:
             "whyrank_http_requests", "Requests by route and status", [_TENANT, "route", "status"], registry=own
         )
         self._seconds = prometheus.Histogram(
-            "whyrank_http_request_seconds", "How long requests took", [_TENANT, "route"], registry=own, buckets=_SECONDS
+            "whyrank_http_request_seconds", "Duration of requests", [_TENANT, "route"], registry=own, buckets=_SECONDS
         )
         self._queries = prometheus.Counter(
-            "whyrank_queries", "Searches by verdict and door", [_TENANT, "door", "verdict"], registry=own
+            "whyrank_queries", "Searches by verdict and interface", [_TENANT, "door", "verdict"], registry=own
         )
         self._stages = prometheus.Histogram(
-            "whyrank_search_stage_seconds", "How long the stages of a search took", [_TENANT, "stage"],
+            "whyrank_search_stage_seconds", "Duration of the stages of a search", [_TENANT, "stage"],
             registry=own, buckets=_SECONDS,
         )  # fmt: skip
 
@@ -211,7 +211,7 @@ def _held(stock: StoreStatus) -> Iterable[Metric]:
     yield GaugeMetricFamily("whyrank_memories", "Memories in the store", stock.memories)
     if stock.bytes is not None:
         yield GaugeMetricFamily("whyrank_store_bytes", "Size of the store", stock.bytes)
-    yield GaugeMetricFamily("whyrank_embedding_queue", "Memories that wait for a vector", stock.without_vector)
+    yield GaugeMetricFamily("whyrank_embedding_queue", "Memories without a vector yet", stock.without_vector)
     caches = GaugeMetricFamily("whyrank_cache_bytes", "Memory held by each cache of this process", labels=["cache"])
     for name, held in stock.caches.items():
         caches.add_metric([name], held)
@@ -228,7 +228,7 @@ _NANOSECONDS_PER_MILLISECOND = 1_000_000
 _FIRST_FAILURE = 500
 _EXPORT_SECONDS = 2.0  # for a collector to accept the last spans
 _UNNAMED = "unknown_service"  # default service name, used if the environment sets none
-_MISSING = "spans are asked for, but nothing is here to send them: pip install 'whyrank[otel]'"
+_MISSING = "spans are requested, but OpenTelemetry is not installed: pip install 'whyrank[otel]'"
 _log = logging.getLogger(__name__)
 
 
@@ -314,4 +314,4 @@ def _left(provider: TracerProvider) -> None:
     sending.start()
     sending.join(_EXPORT_SECONDS)
     if sending.is_alive():
-        _log.warning("the last spans were not taken within %.0f seconds", _EXPORT_SECONDS)
+        _log.warning("the last spans were not accepted within %.0f seconds", _EXPORT_SECONDS)

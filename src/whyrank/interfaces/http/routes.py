@@ -74,20 +74,20 @@ def read_json(content_type: str | None, encoding: str | None, body: bytes) -> di
         read = json.loads(body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_said_once)
     except (ValueError, RecursionError) as error:
         said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise BadRequest(400, "bad-json", f"the body is no JSON: {said}", "send one JSON object in UTF-8") from error
+        raise BadRequest(400, "bad-json", f"the body is not JSON: {said}", "send one JSON object in UTF-8") from error
     if not isinstance(read, dict):
-        raise BadRequest(422, "config", "the body is no JSON object", 'send one object: {"query": "…"}')
+        raise BadRequest(422, "config", "the body is not a JSON object", 'send one object: {"query": "…"}')
     return read
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read = dict(pairs)
     if len(read) < len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise ValueError("a name occurs twice in it")
     return read
 
 
@@ -131,7 +131,7 @@ def strictly(place: str, fields: Sequence[Argument], given: Mapping[str, object]
 
 def _unknown(place: str, name: str, known: Iterable[str], fixed: str) -> ConfigError:
     if name == "scope" and fixed:
-        return ConfigError("scope is not the caller's to choose here", fixed)
+        return ConfigError("the scope is fixed on this server", fixed)
     close = get_close_matches(name, known, n=1)
     meant = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(known) or 'nothing'}"
     return ConfigError(f"{place} does not know {name[:_SHOWN]!r}", meant)
@@ -295,7 +295,7 @@ Example = Mapping[str, Any]
 MOST_HITS = 1_000  # of one answer, and of one page of a list
 _FARTHEST = 1_000_000
 _MOST_TOKENS = 10_000_000
-_FIXED = "whose memories are asked is settled at this server, and not its callers' to choose"
+_FIXED = "the scope is set where the server is started, not by its callers"
 
 
 class Operation(NamedTuple):
@@ -327,7 +327,7 @@ class Operation(NamedTuple):
     @property
     def scope_field(self) -> tuple[Argument, ...]:
         """Return the scope field, if the operation has one."""
-        return () if self.scope is None else (Argument("scope", self.scope, "Whose memory, such as user:42"),)
+        return () if self.scope is None else (Argument("scope", self.scope, "The scope, such as user:42"),)
 
     def read(self, access: Access, given: Mapping[str, object]) -> dict[str, Any]:
         """Parse the fields of a request; a single scope need not be a list."""
@@ -338,56 +338,56 @@ class Operation(NamedTuple):
 def _filters(tags: str = "tags") -> tuple[Argument, ...]:
     return (
         Argument("kind", one_of(*KINDS), "chunk: of a file; fact: added"),
-        Argument(tags, TAGS, "Only what has all these tags"),
+        Argument(tags, TAGS, "Only memories with all these tags"),
         Argument("path", TEXT, "Only files whose path matches, such as notes/*"),
-        Argument("since", MOMENT, "Only what is dated from here on"),
-        Argument("before", MOMENT, "Only what is dated before this"),
-        Argument("as_of", MOMENT, "As it was known then"),
-        Argument("include_superseded", YES_OR_NO, "Also what was replaced"),
+        Argument("since", MOMENT, "Only memories dated from here on"),
+        Argument("before", MOMENT, "Only memories dated before this"),
+        Argument("as_of", MOMENT, "As of this time"),
+        Argument("include_superseded", YES_OR_NO, "Also replaced memories"),
         Argument("category", one_of(*CATEGORIES), "Only facts of this category"),
-        Argument("decay", one_of(*LIFETIMES), "Only what has this decay class"),
-        Argument("min_importance", whole(1, 5), "Only what is at least so important"),
-        Argument("language", one_of(*LANGUAGES), "Only what is in this language"),
+        Argument("decay", one_of(*LIFETIMES), "Only facts of this decay class"),
+        Argument("min_importance", whole(1, 5), "Only memories of this importance or more"),
+        Argument("language", one_of(*LANGUAGES), "Only memories in this language"),
     )
 
 
 _ASKED = (
     Argument("query", QUESTION, "A question, a name or words", required=True),
     Argument("limit", whole(0, MOST_HITS), "How many results"),
-    Argument("recipe", one_of(*RECIPES), "How they are ranked"),
+    Argument("recipe", one_of(*RECIPES), "The ranking recipe"),
     Argument("syntax", one_of(*SYNTAXES), "advanced: the query knows AND, OR, NOT, word* and field:"),
-    Argument("expand", YES_OR_NO, "Let a language model widen the question first"),
+    Argument("expand", YES_OR_NO, "Let a language model expand the query first"),
 )
 SEARCH_FIELDS = (
     *_ASKED,
     Argument("offset", whole(0, _FARTHEST), "How many results to skip"),
     Argument("strict", YES_OR_NO, "Results only if the verdict is `found`"),
-    Argument("min_confidence", between(0, 1), "Only results that are at least so sure, from 0 to 1"),
-    Argument("max_tokens", whole(1, _MOST_TOKENS), "Only as many whole memories, best first, as fit into this"),
+    Argument("min_confidence", between(0, 1), "Only results of this confidence or more, from 0 to 1"),
+    Argument("max_tokens", whole(1, _MOST_TOKENS), "Token budget: as many whole memories as fit, best first"),
     Argument("timeout_ms", whole(1, MAX_TIMEOUT_MS), "Answer with what was found so far after this time"),
-    Argument("explain", YES_OR_NO, "With the trail of every result, and of what was dropped"),
+    Argument("explain", YES_OR_NO, "With the trail of every result and every dropped candidate"),
     *_filters(),
 )
 # Candidates always carry their explanation, and the page that requests them waits for all of them.
 CANDIDATE_FIELDS = tuple(field for field in SEARCH_FIELDS if field.name not in ("explain", "timeout_ms"))
 _FACT_FIELDS = (
-    ("name", TEXT, "What it is called"),
+    ("name", TEXT, "Its name"),
     ("category", one_of(*CATEGORIES), "What kind of fact it is"),
     ("tags", TAGS, "To filter by"),
-    ("entities", TAGS, "Whom and what it is about"),
+    ("entities", TAGS, "Persons and things it is about"),
     ("importance", whole(1, 5), "How important it is"),
     ("decay", one_of(*LIFETIMES), "How long it is kept"),
     ("date", MOMENT, "When it happened"),
     ("valid_from", MOMENT, "From when on it is true"),
     ("valid_until", MOMENT, "Until when it is true"),
-    ("expires", MOMENT, "When it is no longer found"),
-    ("trust", one_of(*TRUSTS), "How far what it says is trusted"),
+    ("expires", MOMENT, "When it expires"),
+    ("trust", one_of(*TRUSTS), "How far it is trusted"),
 )
 _SUPERSEDES = Argument("supersedes", FACT, "Id or text of the fact it replaces")
 IDEMPOTENCY_KEY = Argument(
     "Idempotency-Key",
     HEADER_KEY,
-    "Makes the write happen once: the same again gives the same memory, another one with this key is refused",
+    "Makes the write idempotent: repeating it returns the same memory, and a different write with this key is refused",
 )
 CURSOR = kind({"type": "string", "minLength": 1, "maxLength": handlers.MAX_CURSOR_CHARACTERS})
 _QUERY = {"query": "which tea does Robin prefer?", "limit": 3}
@@ -396,11 +396,11 @@ _ID = "m_tcvp3fagya7erbvs"
 OPERATIONS = (
     Operation("POST", "/v1/search", "search", "Find memories, best first", handlers.search, "Results",
               SEARCH_FIELDS, _QUERY),
-    Operation("GET", "/v1/search", "searchByAddress", "The same, asked by an address", handlers.search, "Results",
+    Operation("GET", "/v1/search", "searchByAddress", "The same as a GET request", handlers.search, "Results",
               SEARCH_FIELDS, _QUERY),
     Operation("POST", "/v1/candidates", "candidates", "All that ranking knew of the candidates, to be ranked again by"
               " other settings", handlers.candidates, "Candidates", CANDIDATE_FIELDS, _QUERY),
-    Operation("POST", "/v1/likeness", "likeness", "How like each other the candidates are, which diversity asks for",
+    Operation("POST", "/v1/likeness", "likeness", "Similarities between candidates, as diversity needs them",
               handlers.likeness, "Likeness", CANDIDATE_FIELDS, _QUERY),
     Operation("POST", "/v1/why", "why", "Explain the place of a memory among the results, or where it was lost; with"
               " `over`, the smallest change that would put it above another", handlers.why, "WhyOrContrast",
@@ -409,31 +409,31 @@ OPERATIONS = (
               {"query": "which tea does Robin prefer?", "id": _ID}, failures=(404, 422, 503)),
     Operation("GET", "/v1/memories", "listMemories", "List memories, a page at a time", handlers.listed, "Page",
               (Argument("limit", whole(1, MOST_HITS), f"How many on a page ({handlers.PAGE_MEMORIES})"),
-               Argument("cursor", CURSOR, "`next` of the page before"),
-               Argument("sort", one_of(*ORDERS), "In which order (place)"),
+               Argument("cursor", CURSOR, "`next` of the previous page"),
+               Argument("sort", one_of(*ORDERS), "The order (place)"),
                *_filters(),
-               Argument("superseded", YES_OR_NO, "Only what was replaced"),
-               Argument("expired", YES_OR_NO, "Only what expired or holds no more")), {"limit": 2, "sort": "created"}),
+               Argument("superseded", YES_OR_NO, "Only replaced memories"),
+               Argument("expired", YES_OR_NO, "Only expired or no longer valid")), {"limit": 2, "sort": "created"}),
     Operation("POST", "/v1/memories", "addMemory", "Store a fact: 201 if it is new, 200 if it was there",
               handlers.added, "Added",
               (Argument("text", FACT, "The fact", required=True), _SUPERSEDES,
-               Argument("key", KEY, "Makes the write happen once; the header Idempotency-Key says the same"),
+               Argument("key", KEY, "Makes the write idempotent; same as the header Idempotency-Key"),
                *(Argument(*one) for one in _FACT_FIELDS)),
               {"text": "Robin prefers green tea", "tags": ["drinks"], "importance": 4},
               scope=OWN_SCOPE, writes=True, statuses=(200, 201), failures=(403, 404, 409, 422, 503, 507)),
-    Operation("GET", "/v1/memories/{id}", "showMemory", "One memory whole, with what it was and what it replaced",
+    Operation("GET", "/v1/memories/{id}", "showMemory", "One memory with its history and what it replaced",
               handlers.shown, "Shown", failures=(404, 422, 503)),
-    Operation("PATCH", "/v1/memories/{id}", "updateMemory", "Change a fact, which keeps its id; null takes back",
+    Operation("PATCH", "/v1/memories/{id}", "updateMemory", "Change a fact; it keeps its id, and null clears a field",
               handlers.updated, "Changed",
-              (Argument("text", FACT, "What it says from now on"),
-               Argument("supersedes", or_nothing(FACT), "Id or text of the fact it replaces; null brings that back"),
+              (Argument("text", FACT, "The new text"),
+               Argument("supersedes", or_nothing(FACT), "Id or text of the fact it replaces; null restores that fact"),
                *(Argument(name, or_nothing(kind), about) for name, kind, about in _FACT_FIELDS)),
               {"importance": 5, "tags": ["drinks", "robin"]},
               writes=True, failures=(403, 404, 409, 422, 503, 507)),
     Operation("DELETE", "/v1/memories/{id}", "forgetMemory", "Remove a memory for good", handlers.forgotten,
-              "Forgotten", (Argument("purge", YES_OR_NO, "Leave no byte of it behind; ten times a minute at most"),),
+              "Forgotten", (Argument("purge", YES_OR_NO, "Overwrite every byte of it; at most ten times a minute"),),
               writes=True, failures=(403, 404, 409, 422, 429, 503, 507)),
-    Operation("POST", "/v1/recalled", "recalled", "Count that memories were of use", handlers.recalled, "Recalled",
+    Operation("POST", "/v1/recalled", "recalled", "Record that memories were useful", handlers.recalled, "Recalled",
               (Argument("ids", kind({"type": "array", "items": REFERENCE.schema, "minItems": 1,
                                             "maxItems": MAX_IDS}), "Their ids", required=True),),
               {"ids": [_ID]}, writes=True, failures=(403, 404, 422, 503, 507)),
@@ -442,12 +442,12 @@ OPERATIONS = (
               (Argument("paths", kind({"type": "array", "items": REFERENCE.schema, "minItems": 1,
                                               "maxItems": MAX_IDS}), "Files and folders below the workspace",
                         required=True),
-               Argument("dry_run", YES_OR_NO, "Say what would happen, change nothing")),
+               Argument("dry_run", YES_OR_NO, "Show what would happen, change nothing")),
               {"paths": ["notes"], "dry_run": True},
               scope=OWN_SCOPE, writes=True, takes_long=True, failures=(403, 422, 503, 507)),
-    Operation("GET", "/v1/status", "status", "What the store holds, what waits, what was measured",
+    Operation("GET", "/v1/status", "status", "Counts, pending work and calibration of the store",
               handlers.status, "Status"),
-    Operation("GET", "/v1/recipes", "recipes", "The recipes there are, and the settings each has a place for",
+    Operation("GET", "/v1/recipes", "recipes", "The recipes, and the settings each of them uses",
               handlers.recipes, "Recipes", scope=None),
 )  # fmt: skip
 
@@ -460,10 +460,10 @@ def by_path(operations: Sequence[Operation] = OPERATIONS) -> dict[str, dict[str,
     return paths
 
 
-_ABOUT = """Memory search that can say why. Every answer is what the library and the command line give.
+_ABOUT = """Memory search that can say why. Answers are the same as those of the library and the command line.
 
 Send `Authorization: Bearer TOKEN`. Bodies are JSON of at most {limit:,} bytes; what is unknown or of the wrong type is
-refused. Every answer has an `X-Request-Id`, taken over from the request if it brought a sane one."""
+refused. Every answer has an `X-Request-Id`, copied from the request if it has a valid one."""
 
 
 def document(*, multi_scope: bool, has_token: bool = True) -> dict[str, Any]:
@@ -471,7 +471,7 @@ def document(*, multi_scope: bool, has_token: bool = True) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, multi_scope)
-    paths["/health"] = {"get": _open("health", "Whether memories can be searched: a real query is run", "Health")}
+    paths["/health"] = {"get": _open("health", "Health check: runs a real query", "Health")}
     paths["/metrics"] = {"get": _metrics()}
     return {
         "openapi": "3.1.0",
@@ -544,8 +544,8 @@ def _response(about: str, schema: str) -> dict[str, Any]:
 
 def _open(name: str, about: str, schema: str) -> dict[str, Any]:
     responses = {
-        "200": _response("It is well", schema),
-        "503": _response("It is not", schema),
+        "200": _response("Healthy", schema),
+        "503": _response("Unhealthy", schema),
         "default": _response("Any other failure", "Error"),
     }
     return {"operationId": name, "summary": about, "security": [], "responses": responses}

@@ -176,10 +176,10 @@ _KNOB = record(
 SCHEMAS: dict[str, Schema] = {
     "Error": record(
         error=record(
-            code={"type": "string", "description": "What kind of error it is, for programs"},
+            code={"type": "string", "description": "Error code, for programs"},
             message={"type": "string", "description": "What is wrong"},
             hint={"type": "string", "description": "What to do"},
-            request_id={"type": "string", "description": "Under which the server's log has it"},
+            request_id={"type": "string", "description": "Request id, as in the server's log"},
         ),
         format=FORMAT,
     ),

@@ -77,9 +77,9 @@ def _claude_code(start: Start) -> ConfigSnippet:
 
 def _claude_desktop(start: Start) -> ConfigSnippet:
     if start.url is not None:
-        raise ConfigError("Claude Desktop starts local servers itself", "leave --http out")
+        raise ConfigError("Claude Desktop starts local servers itself", "omit --http")
     place = "claude_desktop_config.json (Settings › Developer › Edit Config)"
-    return ConfigSnippet(place, _servers(_server(start, "")), "then quit Claude Desktop and start it again")
+    return ConfigSnippet(place, _servers(_server(start, "")), "then restart Claude Desktop")
 
 
 def _cursor(start: Start) -> ConfigSnippet:
@@ -170,7 +170,7 @@ def _served_over_stdio(access: Access) -> int:
     transports.log_to_stderr()
     access.pooled.warm()
     if sys.stdin.isatty():
-        print("whyrank: waiting for a client; --print-config says how to tell one of this server", file=sys.stderr)
+        print("whyrank: waiting for a client; --print-config prints the configuration of a client", file=sys.stderr)
     transports.over_stdio(server_for(access), access.pooled.leave)
     return OK
 

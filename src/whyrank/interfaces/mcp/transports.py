@@ -81,7 +81,7 @@ def message_in(body: str | bytes) -> bytes | Slip:
         text = body if isinstance(body, str) else body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         identity = identity_in(error.object.decode("utf-8", "replace"))
-        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {error}", identity)
+        return Slip(PARSE_ERROR, "bad-json", f"this is not JSON: {error}", identity)
     if (slip := _slip_in(text)) is not None:
         return slip
     if not (_ESCAPED_SURROGATE.search(text) or _SURROGATE.search(text)):
@@ -99,7 +99,7 @@ def parsed(message: bytes) -> JSONRPCMessage | Slip:
     try:
         return jsonrpc_message_adapter.validate_json(message, by_name=False)
     except ValidationError:
-        told = "this is no message that can be read"
+        told = "this message cannot be read"
         return Slip(INVALID_REQUEST, "no-message", told, identity_in(message.decode()))
 
 
@@ -110,22 +110,22 @@ def _slip_in(text: str) -> Slip | None:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {str(error)[:_SAID]}", identity_in(text))
+        return Slip(PARSE_ERROR, "bad-json", f"this is not JSON: {str(error)[:_SAID]}", identity_in(text))
     if isinstance(read, list):
-        return Slip(INVALID_REQUEST, "batch", "several messages at once are not understood")
+        return Slip(INVALID_REQUEST, "batch", "batches of messages are not supported")
     identity = read.get("id") if isinstance(read, dict) else None
     known = identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
     if isinstance(known, str) and _SURROGATE.search(known):
         known = None
     if not isinstance(read, dict) or read.get("jsonrpc") != "2.0":
-        return Slip(INVALID_REQUEST, "no-message", "this is no JSON-RPC message", known)
+        return Slip(INVALID_REQUEST, "no-message", "this is not JSON-RPC message", known)
     if not {"method", "result", "error"} & read.keys():
-        told = "this JSON-RPC message asks for nothing and answers nothing"
+        told = "this JSON-RPC message is neither a request nor a response"
         return Slip(INVALID_REQUEST, "no-message", told, known)
     if identity is not None and known is None:
         return Slip(INVALID_REQUEST, "no-message", "the id of this message is neither a text nor a whole number")
     if not isinstance(read.get("method", ""), str) or not isinstance(read.get("params"), dict | None):
-        return Slip(INVALID_REQUEST, "no-message", "the method is no text, or its params are no object", known)
+        return Slip(INVALID_REQUEST, "no-message", "the method is not text, or its params are not an object", known)
     return None
 
 

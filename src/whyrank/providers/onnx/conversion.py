@@ -51,7 +51,7 @@ class Encoder:
 def check_converter() -> None:
     """Refuse to go on without the package `onnx`."""
     if not has_package("onnx"):
-        raise MissingExtra("weights are converted by the package onnx, which is not installed", EXTRA)
+        raise MissingExtra("converting weights needs the package onnx, which is not installed", EXTRA)
 
 
 def has_package(name: str) -> bool:

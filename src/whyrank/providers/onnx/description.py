@@ -182,8 +182,8 @@ def graph_in(folder: Path, name: str) -> str:
     """Return the path of the graph in a folder; refuse a folder without a model in ONNX."""
     graph = next((graph for graph in GRAPHS if (folder / graph).is_file()), None)
     if graph is None:
-        export = "`optimum-cli export onnx --model MODEL FOLDER` makes one of weights for torch"
-        raise ProviderError(f"{name} has no graph in ONNX: neither {' nor '.join(GRAPHS[:2])} is there", export)
+        export = "`optimum-cli export onnx --model MODEL FOLDER` makes one from PyTorch weights"
+        raise ProviderError(f"{name} has no ONNX graph: neither {' nor '.join(GRAPHS[:2])} exists", export)
     if not (folder / TOKENIZER).is_file():
         raise ProviderError(
             f"{name} has no {TOKENIZER}", "put the tokenizer of the same model beside the graph, in that format"
@@ -288,5 +288,5 @@ def _json(path: Path, kind: type[Any] = dict) -> Any:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ProviderError(f"{path} cannot be read: {error}", "mend the file, or fetch it again") from error
+        raise ProviderError(f"{path} cannot be read: {error}", "fix the file, or fetch it again") from error
     return data if isinstance(data, kind) else kind()

@@ -194,7 +194,7 @@ def embedding_graph(session: InferenceSession, name: str) -> Graph:
     rank = len(found.shape or ())
     if rank not in (2, 3) or "float" not in found.type:
         raise ProviderError(
-            f"{name} gives {found.name} of type {found.type} and shape {found.shape}, which are no vectors of texts",
+            f"{name} gives {found.name} of type {found.type} and shape {found.shape}, which is not one vector per text",
             "an embedding model gives (texts, tokens, width) or (texts, width)",
         )
     return Graph(*inputs, found.name, rank)
@@ -208,7 +208,7 @@ def scoring_graph(session: InferenceSession, name: str) -> Graph:
     # A dimension that the graph leaves open is checked when the model is installed.
     if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] not in (1, 2)):
         raise ProviderError(
-            f"{name} gives {first.name} of shape {first.shape}, which is no score of a pair",
+            f"{name} gives {first.name} of shape {first.shape}, which is not one score per pair",
             "a cross-encoder gives one or two logits for each pair: (pairs, 1) or (pairs, 2)",
         )
     return Graph(*inputs, first.name, len(shape))
@@ -220,7 +220,7 @@ def _inputs(session: InferenceSession, name: str) -> tuple[str, tuple[str, ...]]
     strange = [given for given in names if given not in (ids, MASK, TYPES)]
     if ids is None or strange:
         raise ProviderError(
-            f"{name} is no encoder of texts: its inputs are {', '.join(names)}",
+            f"{name} is not a text encoder: its inputs are {', '.join(names)}",
             f"an encoder takes {IDS[0]}, and at most {MASK} and {TYPES} beside it",
         )
     return ids, tuple(given for given in names if given != ids)

@@ -160,7 +160,7 @@ def _headers(address: str) -> Message:
 def _told(file: str, headers: Mapping[str, str] | Message) -> Pinned:
     size = headers.get("X-Linked-Size") or headers.get("Content-Length") or ""
     if not size.isdecimal():
-        raise SourceRefused(f"it does not say how long {file} is")
+        raise SourceRefused(f"it does not send the length of {file}")
     tag = (headers.get("X-Linked-ETag") or "").removeprefix("W/").strip('"')
     return Pinned(file, int(size), tag if _SHA256.fullmatch(tag) else "")
 
@@ -193,7 +193,7 @@ class Archive(NamedTuple):
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         if missing := _missing(folder, wanted):
-            raise SourceRefused(f"it does not carry {missing[0].name}")
+            raise SourceRefused(f"it does not contain {missing[0].name}")
 
     def _download(self, scratch: Path, tick: Progress) -> None:
         said = scratch / "client.log"
@@ -267,7 +267,7 @@ def kept_in(folder: Path, name: str) -> Iterator[None]:
     except OSError as error:
         raise ProviderError(
             f"{name} cannot be kept in {folder}: {error.strerror or error}",
-            "make room there, or name another folder by the setting model.folder",
+            "free space there, or set model.folder to another folder",
         ) from error
 
 
@@ -306,7 +306,7 @@ def _copy(source: IO[bytes], part: Path, pinned: Pinned, have: int, tick: Progre
             have += len(block)
             tick(have, pinned.bytes, pinned.name)
     if have < pinned.bytes:
-        raise SourceRefused(f"{pinned.name} broke off after {have:,} of {pinned.bytes:,} bytes")
+        raise SourceRefused(f"{pinned.name} was cut off after {have:,} of {pinned.bytes:,} bytes")
 
 
 def _bytes_below(folder: Path) -> int:

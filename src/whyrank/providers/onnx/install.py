@@ -198,7 +198,7 @@ def _download(hub: Hub, name: str, folder: Path, tick: Progress) -> None:
         if first is None:
             raise ProviderError(
                 f"there is no {hub.repository}/{TOKENIZER} on the hub",
-                "check the name, and whether the model is public; one behind a login is used from a folder",
+                "check the name, and whether the model is public; a model behind a login works from a folder",
             )
         hub = hub._replace(revision=first[1] or hub.revision)
         for small in (*SMALL_FILES, TOKENIZER):
@@ -209,7 +209,7 @@ def _download(hub: Hub, name: str, folder: Path, tick: Progress) -> None:
     except FAILURES as error:
         raise ProviderError(
             f"{name} could not be fetched: {error}",
-            f"try again when the network is back: it goes on where it was; {HUB_VARIABLE} names another server",
+            f"try again when the network is back, and it continues; {HUB_VARIABLE} names another server",
         ) from error
 
 

@@ -86,10 +86,10 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
         with closing(connect(str(place), isolation_level=None)) as copy:
             copy.execute("PRAGMA journal_mode=MEMORY")
             if _row_counts(copy) != rows:
-                raise StoreError(f"the copy in {place} does not hold what the store holds", "try again")
+                raise StoreError(f"the copy in {place} differs from the store", "try again")
             set_meta(copy, _MARK, json.dumps({"created": created, "memories": memories}))
         schema = _verify(
-            place, tick, f"{store} is damaged", "`whyrank doctor --repair` mends it; no backup was written"
+            place, tick, f"{store} is damaged", "`whyrank doctor --repair` repairs it; no backup was written"
         )
         size = place.stat().st_size
     return Backup(str(target), created, schema, memories, size)
@@ -101,10 +101,10 @@ def _check_target(store: Path, target: Path) -> None:
     if target in own or (target.exists() and store.exists() and target.samefile(store)):
         raise ConfigError(f"{target} belongs to the store itself", "name another file")
     if target.is_dir() or not target.parent.is_dir():
-        raise ConfigError(f"{target} cannot be written", "name a file in a folder that is there")
+        raise ConfigError(f"{target} cannot be written", "name a file in an existing folder")
     if target.exists() and not is_replaceable(target):
         raise ConfigError(
-            f"{target} is there already, and is not a backup that whyrank wrote",
+            f"{target} already exists and is not a backup that whyrank wrote",
             "name another file, or move that one away",
         )
 
@@ -163,7 +163,7 @@ def _verify(place: Path, tick: Tick, what: str, hint: str) -> int:
         rows, mark = _row_counts(database.reader()), _mark(database.reader()) or {}
     held = rows["memories"] + rows["arrivals"]
     if held != mark.get("memories", held):
-        raise StoreDamaged(f"{what}: it holds {held:,} memories of {mark['memories']:,}", hint)
+        raise StoreDamaged(f"{what}: it contains {held:,} memories of {mark['memories']:,}", hint)
     return schema
 
 
@@ -183,7 +183,7 @@ def restore_backup(
         _check_store(database)
         with closing(connect(untouched_address(file), uri=True)) as source, translated(file):
             copy_into(source, place, tick)
-        hint = "nothing was changed; `whyrank doctor --repair --store FILE` mends a copy of it as far as it can be"
+        hint = "nothing was changed; `whyrank doctor --repair --store FILE` repairs a copy of it as far as possible"
         schema = _verify(place, tick, f"{file} is damaged", hint)
         with closing(Database(place)) as fresh, translated(place):
             prepare(fresh, keep=False)
@@ -218,7 +218,7 @@ def _check_store(database: Database) -> None:
     except SchemaTooNew:
         raise
     except StoreDamaged as error:
-        hint = "move that file away and restore again: a store that is not there is made; nothing was changed"
+        hint = "move that file away and restore again, which creates a new store; nothing was changed"
         raise StoreDamaged(error.message, hint) from error
 
 

@@ -70,7 +70,7 @@ CODES = frozenset(
 )  # fmt: skip
 LEFT = (
     "the file is left as it is: look for a copy of it (a `.bak` beside it, a backup, lines of `whyrank export`), "
-    "or move it away and ingest the files again; facts that stand in no file must be stored again"
+    "or move it away and ingest the files again; facts that are in no file must be stored again"
 )
 _NAMED = 5  # ids that a message names; all of them stand in `names`
 _MESSAGES = 1_000  # limit for SQLite's own check; further messages add nothing
@@ -79,23 +79,23 @@ _TICK_ROWS = 500
 _SOURCES = {
     "memories": "memories",
     "arrivals": "facts that wait to be indexed",
-    "history": "what memories were before",
+    "history": "the history of memories",
     "write_keys": "the keys of writes",
     "meta": "notes: which model answers, calibration, counters",
-    "files": "which files were read",
+    "files": "the list of ingested files",
 }
-_REBUILD = "`whyrank doctor --repair` writes the store anew with all that can be read"
-_REDERIVE = "`whyrank doctor --repair` makes it anew from the memories"
-_FROM_A_COPY = "take them from a copy of the store, or give them up with `whyrank doctor --give-up`"
-_COPY = "ingest their files again, or take them from a copy of the store"
+_REBUILD = "`whyrank doctor --repair` rewrites the store with all that can be read"
+_REDERIVE = "`whyrank doctor --repair` rebuilds it from the memories"
+_FROM_A_COPY = "restore them from a copy of the store, or give them up with `whyrank doctor --give-up`"
+_COPY = "ingest their files again, or restore them from a copy of the store"
 _SET_ASIDE = (
-    "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew; "
-    "documents that stand in no file must be stored again"
+    "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files again; "
+    "documents that are in no file must be stored again"
 )
 # True of a name in another scope than its memory; one without a memory is counted elsewhere.
 _ASTRAY = "scope <> (SELECT m.scope FROM memories AS m WHERE m.row = {}.memory) IS TRUE"
 UNOWNED = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
-_UPDATE = "`whyrank show ID` shows what is left; put it right with `whyrank update ID --text TEXT`"
+_UPDATE = "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`"
 _TREE = re.compile(r"^Tree (\d+)")
 _OWNER = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
 
@@ -233,7 +233,7 @@ def _broken_tables(connection: Connection) -> Counter[str]:
     """Count the errors of SQLite's integrity check by table; the empty name is the file's order of pages."""
     schema = select_readable(connection, "SELECT name, tbl_name, type, rootpage FROM sqlite_schema")
     said = _integrity_check(connection, "") or [
-        "no whole look is possible",
+        "a complete check is not possible",
         *(
             line
             for name, _, kind, root in schema
@@ -279,10 +279,10 @@ def _missing_parts(connection: Connection) -> Iterator[tuple[str, int]]:
 def _check_pages(broken: Counter[str]) -> Iterator[Finding]:
     for table in sorted(broken):
         what = f"the table {table}" if table and not table.startswith("index") else table and f"an {table}"
-        what = what or "the file's own order of pages"
+        what = what or "the page structure of the file"
         how = "is missing" if broken[table] == _MISSING else "has damaged pages"
         lost = _SOURCES.get(table, "")
-        is_lost = f": of {lost} some may be lost" if lost else ", which can be made anew"
+        is_lost = f": of {lost} some may be lost" if lost else ", which can be rebuilt"
         yield Finding("pages", f"{what} {how}{is_lost}", _REBUILD)
 
 
@@ -309,12 +309,14 @@ def _check_memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
             misnamed += {name.key for name in names_of(one.memory)} != known[1].get(row, set())
     yield from _wrong_memories({code: tuple(names) for code, names in wrong.items()})
     if lost := missing_memories(connection, seen):
-        yield _lost("lost", tuple(one.id for one in lost), "cannot be read from the file any more, only known by name")
+        yield _lost(
+            "lost", tuple(one.id for one in lost), "cannot be read from the file any more; only their ids are known"
+        )
     elif not rows.is_whole:
-        yield Finding("lost", "memories may be lost whose names cannot be read either", _COPY, derived=False)
+        yield Finding("lost", "more memories may be lost, whose ids cannot be read", _COPY, derived=False)
     if stale:
         texts = f"the embedded text of {counted(stale, 'memory', 'memories')}"
-        yield Finding("embedded", f"{texts} is not the one that was embedded", _REBUILD)
+        yield Finding("embedded", f"{texts} differs from the text that was embedded", _REBUILD)
     if misnamed:
         yield Finding("names", f"{counted(misnamed, 'memory has', 'memories have')} lost names", _REBUILD)
 
@@ -325,12 +327,12 @@ def _wrong_memories(wrong: dict[str, tuple[str, ...]]) -> Iterator[Finding]:
         yield Finding("texts", f"{texts} and can be restored: {shorten(names)}", _REBUILD, names=names)
     if names := wrong.get("fields"):
         facts = counted(len(names), "fact has", "facts have")
-        told = f"{facts} fields that no memory can have, which will be blank: {shorten(names)}"
+        told = f"{facts} invalid fields, which will be blank: {shorten(names)}"
         yield Finding("fields", told, _REBUILD, names=names)
     if names := wrong.get("chunks"):
-        yield _lost("chunks", names, "of files or documents can be read, but not as stored", _SET_ASIDE)
+        yield _lost("chunks", names, "of files or documents can be read, but differ from what was stored", _SET_ASIDE)
     if names := wrong.get("altered"):
-        yield _lost("altered", names, "can be read, but not as stored", _UPDATE)
+        yield _lost("altered", names, "can be read, but differ from what was stored", _UPDATE)
     if names := wrong.get("unreadable"):
         yield _lost("unreadable", names, "cannot be read")
 
@@ -371,7 +373,7 @@ def _check_arrivals(connection: Connection, is_newest: bool) -> Iterator[Finding
         hint = "store them again, ingest their files again, or give them up with `whyrank doctor --give-up`"
         yield Finding("aside", f"{memories} damaged and set aside: {shorten(names)}", hint, False, names)
     if not rows.is_whole:
-        yield Finding("lost", "facts may be lost that waited to be indexed", _COPY, derived=False)
+        yield Finding("lost", "facts that waited to be indexed may be lost", _COPY, derived=False)
 
 
 def _is_object(text: str) -> bool:
@@ -435,7 +437,7 @@ def _check_derived(connection: Connection, broken: Counter[str], tick: Tick) -> 
                     yield Finding(found, f"{counted(wrong, one, several)} {why}", _REDERIVE)
         except (SqlError, ValueError, TypeError, LookupError) as error:
             if not any(table in broken or f"index of {table}" in broken for table in tables.split()):
-                yield Finding(code, f"what is derived cannot be read: {error}", _REBUILD)
+                yield Finding(code, f"derived data cannot be read: {error}", _REBUILD)
 
 
 def _scalar(connection: Connection, query: str) -> Any:
@@ -444,7 +446,7 @@ def _scalar(connection: Connection, query: str) -> Any:
 
 def _count_records(connection: Connection) -> Iterator[Count]:
     broken = len(broken_records(connection))
-    yield "records", broken, "block of records is", "blocks of records are", "damaged or missing"
+    yield "records", broken, "block of doc values is", "blocks of doc values are", "damaged or missing"
 
 
 def broken_records(connection: Connection) -> list[tuple[str, int]]:
@@ -480,7 +482,7 @@ def _count_scopes(connection: Connection) -> Iterator[Count]:
         "SELECT count(*) FROM scopes WHERE typeof(changed) <> 'integer' OR typeof(epoch) <> 'integer' "
         "OR numbers > (SELECT seq FROM sqlite_sequence WHERE name = 'memories')",
     )
-    yield "scopes", wrong, "scope says", "scopes say", "of its memories what none can say"
+    yield "scopes", wrong, "scope says", "scopes say", "values of its memories that are not valid"
 
 
 def _count_pages(connection: Connection) -> Iterator[Count]:
@@ -564,7 +566,7 @@ def _count_segments(connection: Connection) -> Iterator[Count]:
             "typeof(field) = 'integer' AND typeof(next_key) = 'integer' FROM posting_segments"
         )
     )
-    yield "words", wrong, "segment of the keyword index says", "segments say", "what none can say"
+    yield "words", wrong, "segment of the keyword index says", "segments say", "values that are not valid"
     scopes.update(scope for (scope,) in connection.execute("SELECT scope FROM scopes"))
     apart = sum(not _has_span(connection, scope) for scope in scopes)
     yield "words", apart, "scope has", "scopes have", "segments that do not fit together"
@@ -589,7 +591,7 @@ def _count_fts5(connection: Connection) -> Iterator[Count]:
 
 def _count_unindexed(connection: Connection) -> Iterator[Count]:
     wrong = _scalar(connection, f"SELECT count(*) FROM memories WHERE id IN ({SET_ASIDE})")
-    yield "words", wrong, "memory was", "memories were", "changed and could not be indexed anew"
+    yield "words", wrong, "memory was", "memories were", "changed and could not be indexed again"
 
 
 def _count_names(connection: Connection) -> Iterator[Count]:
@@ -637,7 +639,7 @@ def _count_vectors(connection: Connection) -> Iterator[Count]:
         connection, f"SELECT count(*) FROM vectors AS o WHERE {UNOWNED} AND o.hash NOT IN ({HASHES_GIVEN})"
     )
     orphans += _scalar(connection, f"SELECT count(*) FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
-    yield "orphans", orphans, "vector belongs", "vectors belong", "to no memory, and only take room"
+    yield "orphans", orphans, "vector belongs", "vectors belong", "to no memory, and only take up space"
 
 
 def broken_vectors(connection: Connection) -> dict[str, list[str]]:
@@ -672,8 +674,8 @@ def broken_signs(connection: Connection) -> int:
 
 
 def _count_signs(connection: Connection) -> Iterator[Count]:
-    why = "its checksum, or stands where none can"
-    yield "signs", broken_signs(connection), "block of signs fails", "blocks of signs fail", why
+    why = "its checksum, or is in the wrong place"
+    yield "signs", broken_signs(connection), "block of quantized vectors fails", "blocks of quantized vectors fail", why
 
 
 # The index it applies to ("" for every store), the code if it cannot be read, the tables, and the counts.

@@ -43,7 +43,7 @@ BUSY_MILLISECONDS = 30_000
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 SAVE = (
-    "facts may be lost: keep the file, look for a copy of it, and let `whyrank doctor` say what can be saved "
+    "facts may be lost: keep the file, look for a copy of it, and run `whyrank doctor` to see what can be saved "
     "(`whyrank doctor --repair` saves it)"
 )
 
@@ -147,7 +147,7 @@ class Database:
         is_missing = self._identity is None and not self.read_only and identity_of(self.path) is None
         if is_missing and not set_log_aside(self.path):  # of a deleted file: SQLite would apply it to the new one
             raise StoreUnavailable(
-                f"{self.path} was deleted, and another process has it open still",
+                f"{self.path} was deleted, and another process still has it open",
                 "put it back, or stop that process (a server, an agent) and try again",
             )
         connection = connect(self.path, self.forgiving)
@@ -172,7 +172,8 @@ class Database:
         if found is None:
             raise StoreUnavailable(
                 f"{self.path} was deleted while it was open",
-                "put it back; or stop whatever has it open, and restore a backup by `whyrank restore FILE`",
+                "put it back; or stop the processes that have it open, and restore a backup with `whyrank restore "
+                "FILE`",
             )
         raise StoreUnavailable(
             f"{self.path} was replaced by another file while it was open",
@@ -292,7 +293,7 @@ class Database:
             )
         if isinstance(error, PermissionError):
             return StoreError(f"{error.filename} cannot be locked", "check its owner and permissions")
-        return StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks")
+        return StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "check its permissions and limits")
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
@@ -307,8 +308,8 @@ class Database:
             raise StoreError(f"{self.path} was closed", "open it again")
         if _Fork.is_unsafe:
             raise StoreUnavailable(
-                f"{self.path} cannot be opened here: this process was forked in the middle of a search or a write",
-                "fork when no call is running, or start the process by `multiprocessing`'s spawn",
+                f"{self.path} cannot be opened here: this process was forked during a search or a write",
+                "fork when no call is running, or start the process with `multiprocessing`'s spawn",
             )
 
     def close(self) -> None:
@@ -652,8 +653,8 @@ def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
     if "i/o error" in text:
         return StoreError(
             f"{path} could not be read or written: {error}",
-            "look at the disk and what the system's log says of it (a network share that is gone, a quota, a failing "
-            "drive), then try again; nothing that was acknowledged is lost, and `whyrank doctor` looks at the store",
+            "check the disk and the system's log (a lost network share, a quota, a failing drive), then try again; "
+            "no acknowledged write is lost, and `whyrank doctor` checks the store",
         )
     return StoreError(f"{path}: {error}")
 

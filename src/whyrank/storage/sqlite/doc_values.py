@@ -57,7 +57,7 @@ RECORD = np.dtype(
     ]
 )
 _ID_BYTES, _TIE_BYTES = RECORD["id"].itemsize, RECORD["tie"].itemsize
-_MEND = "`whyrank doctor --repair` writes the store anew with all that can be read; nothing was changed"
+_MEND = "`whyrank doctor --repair` rewrites the store with all that can be read; nothing was changed"
 GONE = -1  # the unit of a record whose memory was removed
 BLOCK = 64  # records that are written and read together: six kilobytes, so that one more memory rewrites little
 
@@ -165,7 +165,7 @@ class RecordWriter:
     def remove(self, scope: str, number: int) -> None:
         """Mark a memory as GONE; a number its scope never gave is refused: it would make an unreadable block."""
         if not isinstance(number, int) or not 0 <= number < self._size(scope):
-            raise StoreDamaged(f"a memory of {scope} has the number {number!r}, which no memory has", _MEND)
+            raise StoreDamaged(f"a memory of {scope} has the number {number!r}, which is not valid", _MEND)
         self._changed[scope][number] = None
 
     def touch(self, scope: str, numbers: Iterable[int] = ()) -> None:
@@ -587,7 +587,7 @@ def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDA
 
 def _timed(connection: Connection, scope: str, size: int) -> Timed:
     rows = connection.execute(
-        # A time that is no number was damaged, and limits nothing.
+        # A time that is not a number was damaged, and limits nothing.
         "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
         "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
         "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
@@ -603,7 +603,7 @@ def lost_notice(count: int) -> Notice:
     """Return the notice with the number of memories that are missing from a damaged file."""
     memories = f"{counted(count, 'memory', 'memories')} {which(count, 'is', 'are')}"
     told = f"{memories} missing from the file, which was damaged"
-    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is lost, and `--repair` mends the rest")
+    return Notice(UNREADABLE, f"{told}; `whyrank doctor` lists what is lost, and `--repair` fixes the rest")
 
 
 def damage(shelves: Sequence[ScopeDocValues]) -> int:

@@ -148,7 +148,7 @@ def matching(shelf: ScopeDocValues, expression: Expression, holders: Holders, sa
             case Says():
                 return said(leaf)
             case _:
-                raise ValueError(f"{leaf} must be settled before a store is asked")
+                raise ValueError(f"{leaf} must be resolved before the store is queried")
 
     return valued(expression, leaf_flags, np.logical_not)
 

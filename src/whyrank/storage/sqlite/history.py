@@ -103,7 +103,7 @@ def refuse_twins(connection: Connection, ids: Iterable[MemoryId]) -> None:
     for identity in ids:
         twin = connection.execute(_TWIN, (identity,)).fetchone()
         if twin is not None:
-            raise StoreChanged(f"{twin[0]} says what {identity} says", "read it again; nothing was stored")
+            raise StoreChanged(f"{twin[0]} has the same text as {identity}", "read it again; nothing was stored")
 
 
 def _successor(connection: Connection, identity: MemoryId) -> MemoryId | None:
@@ -146,7 +146,7 @@ def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None])
         else:  # raw columns are compared first, as they nearly always match
             is_same = _told(row) == _told(columns_of(known)) or unrecalled(to_memory(row)) == unrecalled(known)
         if not is_same:
-            raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
+            raise StoreChanged(f"{identity} has changed since it was read", "read it again; nothing was stored")
 
 
 def revise(connection: Connection, memories: Iterable[Memory]) -> Iterator[str]:
@@ -155,7 +155,7 @@ def revise(connection: Connection, memories: Iterable[Memory]) -> Iterator[str]:
         told = _revisable(columns_of(memory))
         found = connection.execute(_REVISE, (*told, memory.id, str(memory.scope))).fetchone()
         if found is None:
-            raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
+            raise StoreChanged(f"{memory.id} no longer exists", "read it again; nothing was stored")
         yield found[0]
 
 

@@ -45,7 +45,7 @@ CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred 
 _LIST_SHARE = 3 / 8  # of the cache, for recently read lists; their pages take the rest
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
 MANY_TOKENS = 128  # more than a query has: they are counted page by page, and their lists are not cached
-_READ_INSTEAD = "for this answer the texts were read instead"
+_READ_INSTEAD = "for this search the texts were read instead"
 _ASTRAY = "pages of the keyword index belong to no segment"
 
 
@@ -349,9 +349,9 @@ class PostingsIndex:
         broken += sum(not one.is_believed for one in stored)
         if broken:
             blocks = f"{counted(broken, 'block')} of the keyword index {which(broken, 'is', 'are')} damaged or missing"
-            return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and writing to this store mends it")]
+            return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and the next write to this store repairs it")]
         if living and self._pages.has_strays:
-            return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` mends it")]
+            return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` repairs it")]
         return []
 
 

@@ -46,7 +46,7 @@ MISCOUNTED = (
     "OR s.name_words <> (SELECT count(*) FROM name_words WHERE scope = ?1))"
 )
 _LOST = Notice(
-    UNREADABLE, "names that may answer are missing from the file; `whyrank doctor --repair` makes names anew"
+    UNREADABLE, "names that may match are missing from the file; `whyrank doctor --repair` rebuilds the names"
 )
 
 Counted = tuple[str, int, int]  # a scope, and the number of names and words of names it gains
@@ -169,8 +169,8 @@ class NameIndex:
                 scored.append(Scored(proposal_score(match), tie, group))
         notices = () if is_whole else (_LOST,)
         if damaged:
-            told = f"{counted(damaged, 'name')} that may answer {which(damaged, 'was', 'were')} damaged"
-            told = f"{told} and cannot be read; `whyrank doctor --repair` makes names anew"
+            told = f"{counted(damaged, 'name')} that may match {which(damaged, 'was', 'were')} damaged"
+            told = f"{told} and cannot be read; `whyrank doctor --repair` rebuilds the names"
             notices = (Notice(UNREADABLE, told), *notices)
         return Proposed(scored, notices)
 

@@ -166,11 +166,11 @@ def _read_fact(own: Sequence[Any], rest: str) -> Memory:
         said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
     except ValueError as error:
         raise StoreDamaged(
-            f"{own[0]} waits to be indexed and cannot be read: {error}", "take it from a copy"
+            f"{own[0]} waits to be indexed and cannot be read: {error}", "restore it from a copy"
         ) from error
     row = tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True))
     if typed(row) is not row:  # no value is dropped silently
-        raise StoreDamaged(f"{own[0]} waits to be indexed and says what no memory does", "take it from a copy")
+        raise StoreDamaged(f"{own[0]} waits to be indexed and has values that are not valid", "restore it from a copy")
     return to_memory(row)
 
 
@@ -216,9 +216,9 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     notices: list[Notice] = []
     if lost:
         said = f"{counted(lost, 'fact')} cannot be read any more, because the file was damaged"
-        notices.append(Notice(UNREADABLE, f"{said}; take them from a backup, or store them again"))
+        notices.append(Notice(UNREADABLE, f"{said}; restore them from a backup, or store them again"))
     if unfit:
         facts = f"{counted(unfit, 'fact')} {which(unfit, 'was', 'were')}"
         said = f"{facts} changed and cannot be indexed, because the file was damaged"
-        notices.append(Notice(UNREADABLE, f"{said}; `whyrank doctor --repair` mends that"))
+        notices.append(Notice(UNREADABLE, f"{said}; `whyrank doctor --repair` repairs this"))
     return tuple(notices)

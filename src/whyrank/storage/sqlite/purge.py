@@ -101,9 +101,9 @@ def _copies(file: Path) -> Iterator[str]:
     for log in sorted(folder.glob(f"{name}-wal.orphaned*")):
         yield f"{log} is the log of a file that was replaced: delete it if it is not needed"
     for left in sorted(folder.glob(f".{name}-anew-*")):
-        yield f"{left} is of a repair that was cut short: delete it"
+        yield f"{left} is left over from an interrupted repair: delete it"
     for left in (*sorted(folder.glob(f".{name}-restore-*")), *left_behind(file)):
-        yield f"{left} is a copy that is being made or was cut short: delete it"
+        yield f"{left} is an unfinished copy: delete it unless a copy is running"
 
 
 def _scrub_file(database: Database) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _scrub_file(database: Database) -> tuple[str, ...]:
             if _overwrite(connection, database.descriptor(), areas, moment):
                 return ()
     told = "is in use by another process and may hold what was removed"
-    return (f"{database.path}-wal {told}: it is emptied with one of the next writes, or when the store is opened",)
+    return (f"{database.path}-wal {told}: it is emptied by one of the next writes, or when the store is opened",)
 
 
 def _empty_log(connection: Connection) -> bool:

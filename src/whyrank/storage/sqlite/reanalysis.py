@@ -76,22 +76,34 @@ def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
     ]
     if look.crooked:
         found.append(
-            Finding("vectors", f"{counted(look.crooked, 'vector has', 'vectors have')} no unit length", _EMBED, False)
+            Finding("vectors", f"{counted(look.crooked, 'vector does', 'vectors do')} not have length 1", _EMBED, False)
         )
     seconds = time.monotonic() - begun
     return found, Compared(**{name: look.done[name] for name in Compared._fields if name != "seconds"}, seconds=seconds)
 
 
-_EMBED = "`whyrank model use NAME` with another model and back makes vectors again"
+_EMBED = "`whyrank model use NAME` with another model and back creates new vectors"
 _TOLD = {
-    "words": ("memory has other words in the index than in its text", "memories have other words than in their texts"),
-    "names": ("memory has other names in the index than it says", "memories have other names than they say"),
-    "records": ("memory has a record that does not say what it says", "memories have records that say something else"),
-    "postings": (
-        "segment of the keyword index lists other words than its memories have",
-        "segments of the keyword index list other words than their memories have",
+    "words": (
+        "memory has words in the index that differ from its text",
+        "memories have words that differ from their texts",
     ),
-    "signs": ("block of signs is not that of its vectors", "blocks of signs are not those of their vectors"),
+    "names": (
+        "memory has names in the index that differ from its fields",
+        "memories have names that differ from their fields",
+    ),
+    "records": (
+        "memory has doc values that differ from its fields",
+        "memories have doc values that differ from their fields",
+    ),
+    "postings": (
+        "segment of the keyword index lists words that differ from its memories",
+        "segments of the keyword index list words that differ from their memories",
+    ),
+    "signs": (
+        "block of quantized vectors differs from its vectors",
+        "blocks of quantized vectors differ from their vectors",
+    ),
 }
 
 

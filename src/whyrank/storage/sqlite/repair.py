@@ -98,7 +98,7 @@ def repair_store(path: Path, tick: Tick, deep: DeepCheck | None = None) -> tuple
             except StoreDamaged as error:
                 return _hopeless(found, error.message), ""
             except _SENSELESS as error:
-                return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
+                return _hopeless(found, f"the readable parts of the store do not fit together: {error}"), ""
         else:
             _repair_in_place(database)
     return _repaired(found, check(path, tick)), kept
@@ -193,7 +193,7 @@ def _rebuild(database: Database, tick: Tick) -> Path:
             back_up(damaged, kept)
             if _data_version(damaged) != before:
                 raise StoreLocked(
-                    f"{database.path} was written to while it was mended", "stop who writes, and try again"
+                    f"{database.path} was written to during the repair", "stop the processes that write, and try again"
                 )
             fresh.reader().backup(damaged)
             damaged.execute("PRAGMA wal_checkpoint(TRUNCATE)")

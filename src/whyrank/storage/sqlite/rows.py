@@ -31,8 +31,8 @@ COLUMNS = (
 )  # fmt: skip
 _NOTHING = "[]"
 AS_IT_SAYS = ""  # stored in place of an embedded text that can be derived again: no memory has an empty one
-_DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
-_MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it sets aside, ingest or store again"
+_DAMAGED = "(its text was damaged; see `whyrank doctor`)"
+_MEND = "`whyrank doctor --repair` restores what can be read of a fact; ingest or store again what it sets aside"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key", "checksum")
 
@@ -189,7 +189,7 @@ def to_memory(row: Row) -> Memory:
     """Return the memory in a row of SELECT; values of wrong types count as missing."""
     whole = typed(row)
     if whole[_TEXT] is _DAMAGED:
-        raise _damaged(row, TypeError("its text is none"))
+        raise _damaged(row, TypeError("its text is missing"))
     try:
         return _memory(whole)
     except _SENSELESS as error:

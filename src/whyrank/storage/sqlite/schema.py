@@ -367,7 +367,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 APPLICATION_ID = 0x57687952  # "WhyR": distinguishes our files from other SQLite databases
-PUT_RIGHT = "`whyrank doctor --repair` puts that right"
+PUT_RIGHT = "`whyrank doctor --repair` repairs this"
 _PLAUSIBLE = 1_000  # of schema numbers: a higher one was damaged
 _CREATED = re.compile(r"CREATE TABLE (\w+)")
 # Evidence of a migration in the statement that made a table, the newest first.
@@ -423,7 +423,7 @@ def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], N
 
         path, kept = on_one_line(str(database.path)), on_one_line(str(place))
         log = logging.getLogger(__name__)
-        log.warning("%s was brought from schema %d to %d; as it was it is kept in %s", path, version, newest, kept)
+        log.warning("%s was migrated from schema %d to %d; the old file is kept in %s", path, version, newest, kept)
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -509,8 +509,8 @@ class _Look(NamedTuple):
     def told(self) -> str:
         """Return the error of the header."""
         if self.application != APPLICATION_ID:
-            return "does not say that it is a whyrank store, and has the tables of one"
-        return f"says that it has schema {self.version}, and has the tables of schema {self.shown}"
+            return "is not marked as a whyrank store, but has the tables of one"
+        return f"is marked as schema {self.version}, but has the tables of schema {self.shown}"
 
 
 @cache

@@ -124,7 +124,7 @@ class SqliteStore:
 
     def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
-            raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
+            raise StoreError(f"{path} does not exist and cannot be created", "check the permissions of the folder")
         with translated(path):
             prepare(self._database)
             prepare_index(self._database, keyword)

@@ -78,8 +78,8 @@ class View(NamedTuple):
         if not left:
             return ()
         said = f"the {' and '.join(sorted(columns))} of {counted(left, 'memory', 'memories')} were damaged"
-        told = f"{said}, so nobody knows whether {which(left, 'it says', 'they say')} what is asked for"
-        return (Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it"),)
+        told = f"{said}, so it is unknown whether {which(left, 'it matches', 'they match')} the filter"
+        return (Notice(UNREADABLE, f"{told}; `whyrank doctor` lists what is damaged, and `--repair` fixes it"),)
 
     def _unlisted(self, shelf: ScopeDocValues, columns: Collection[str], where: Where) -> int:
         broken = [self.masks.illegible(self.connection, shelf, column) for column in columns]

@@ -168,7 +168,7 @@ class Writer:
     def _purge(self) -> None:
         """Mark the scopes that lost memories as to be scrubbed; renumber those that lost most."""
         if self._to_come is not None:
-            raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
+            raise StoreError("the keyword index is being changed", "purge when that has finished; nothing was removed")
         for scope, lost in sorted(self._lost.items()):
             left = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)"
             # Renumbering costs no more where a scope has lost at least as many memories as it has left.

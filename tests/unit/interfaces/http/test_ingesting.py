@@ -47,7 +47,7 @@ def test_work_is_stopped_when_the_server_is_to_end() -> None:
     tick = until(leaving, lambda done, total, what: told.append(done))
     tick(1, 3, "a.md")
     leaving.set()
-    with pytest.raises(BadRequest, match="the files that are stored stay"):
+    with pytest.raises(BadRequest, match="files that were stored stay"):
         tick(2, 3, "b.md")
     assert told == [1]
 

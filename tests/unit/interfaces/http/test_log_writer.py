@@ -43,7 +43,9 @@ def test_a_reader_that_does_not_read_keeps_nobody_waiting_and_hears_what_was_los
         writer.write(line)
     slow.reads.set()
     writer.close()
-    assert slow.getvalue() == ("first\nwhyrank: 2 lines were not written, because nobody read them\nsecond\nthird\n")
+    assert slow.getvalue() == (
+        "first\nwhyrank: 2 lines of the log were lost, because nothing read them\nsecond\nthird\n"
+    )
 
 
 def test_a_reader_that_has_gone_is_nobodys_failure() -> None:

@@ -30,5 +30,5 @@ def test_a_cursor_names_the_place_of_its_memory(order: str) -> None:
     written(["place", "p", 10**30, "h", "m"]), written(["place", "\ud800", 1, "h", "m"]),
 ])  # fmt: skip
 def test_what_is_no_cursor_of_this_list_is_refused(cursor: str) -> None:
-    with pytest.raises(BadRequest, match="the cursor is none of this list"):
+    with pytest.raises(BadRequest, match="the cursor does not belong to this list"):
         after(cursor, "place")

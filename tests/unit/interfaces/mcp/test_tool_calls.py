@@ -154,7 +154,7 @@ def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, acces
     engine = access.pooled.writing()
     shared, mine = engine.add("tea for all"), engine.add("tea for me", scope="user:42")
     own = Access(access.pooled, ("user:42",))
-    with pytest.raises(ConfigError, match="not this agent's own; nothing was removed"):
+    with pytest.raises(ConfigError, match="which this agent may not change; nothing was removed"):
         server.forget(own, {"ids": [mine.id, shared.id]})
     with pytest.raises(NotFound):
         server.forget(own, {"ids": [mine.id, "m_nothing"]})
@@ -174,14 +174,14 @@ def test_a_page_past_the_end_says_how_many_results_there_are_and_says_it_once(ac
     asked = server.results(found, offset=40)
     assert asked == (
         "No results on this page for “boat oars”: "
-        "there is 1 result for this question, and the page asked for begins at 41."
+        "there is 1 result for this question, and the requested page begins at 41."
     )
     assert server.with_notices(asked, found.notices).count("begins at 41") == 1
 
 
 def test_a_page_of_none_says_that_none_was_asked_for(access: Access) -> None:
     found = access.pooled.reading().search("boat oars", limit=0)
-    assert server.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")
+    assert server.results(found, 0).startswith("No results on this page for “boat oars”: the limit is 0")
 
 
 def test_a_text_that_is_not_the_one_that_was_stored_is_told_of(access: Access) -> None:

@@ -150,11 +150,11 @@ def _notices(
         lacking += sum(mask is None or bool(mask[place]) for place in own.lacking)
     if damaged:
         failing = counted(damaged, "vector fails its checksum and was", "vectors fail their checksum and were")
-        yield Notice("vectors-damaged", f"{failing} left out; the next `whyrank ingest` makes them anew")
+        yield Notice("vectors-damaged", f"{failing} left out; the next `whyrank ingest` creates them again")
     total = sum(shelf.count for shelf in shelves)
     if 0 < lacking < total:
         told = f"{lacking:,} of {counted(total, 'memory', 'memories')} {which(lacking, 'has', 'have')} no vector yet"
-        yield Notice(LACKING, f"{told}, and only words and names find {which(lacking, 'it', 'them')}")
+        yield Notice(LACKING, f"{told}, so only keywords and names find {which(lacking, 'it', 'them')}")
 
 
 def exact_rows(

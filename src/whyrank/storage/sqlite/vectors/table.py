@@ -452,7 +452,7 @@ def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool)
     key = dimensions_key(space)
     known = meta_value(connection, key)
     if known is None and not opens:
-        raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
+        raise SpaceMismatch(f"the space {space} was dropped", "`whyrank status` lists the spaces; nothing was stored")
     if known is None:
         set_meta(connection, key, str(vector.size))
         return vector.size
@@ -468,7 +468,7 @@ def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: 
             "check the embedder's output; nothing was stored",
         )
     return SpaceMismatch(
-        f"the vector of {name} has no direction: it is zero, or holds what is no number",
+        f"the vector of {name} has no direction: it is zero, or contains values that are not numbers",
         "check the embedder's output; nothing was stored",
     )
 

@@ -90,7 +90,7 @@ function openClawSelection(ranking, { min_score: least }, pool) {
     if (hit.score >= least) return [];
     const stays = pardon(hit, least, holders, nonePasses);
     if (stays !== null) return [step("openclaw-selection", "note", 0, stays)];
-    const unbacked = isListed(hit, "keyword") ? "" : ", and no keyword speaks for it";
+    const unbacked = isListed(hit, "keyword") ? "" : ", and no keyword matches";
     return [step("openclaw-selection", "drop", 0, below(hit, least) + unbacked)];
   });
 }
@@ -100,8 +100,8 @@ function pardon(hit, least, holders, nonePasses) {
   const cosine = partOf(hit.trail, "vector")?.raw ?? null;
   if (cosine !== null && cosine >= least) return `cosine ${cosine.toFixed(3)} reaches ${least}`;
   if (!isListed(hit, "keyword")) return null;
-  if (nonePasses) return `words speak for it, and no score reaches ${least}`;
-  if (!isListed(hit, "vector")) return "words speak for it, and the vector run did not list it";
+  if (nonePasses) return `its words match, and no score reaches ${least}`;
+  if (!isListed(hit, "vector")) return "its words match, and the vector run did not find it";
   const alone = wordsOf(hit).find((word) => holders.get(word).size === 1);
   return alone === undefined ? null : `no other note holds ${alone || "a word of the query"}`;
 }
@@ -176,7 +176,7 @@ function groupBySource(ranking, { max_per_file: most }, pool) {
       continue;
     }
     const best = shown[taken[0]];
-    gone.push(after(hit, step("group", "drop", 0, `same file as ${best.id}, which is better placed`)));
+    gone.push(after(hit, step("group", "drop", 0, `same file as ${best.id}, which ranks higher`)));
     shown[taken[0]] = { ...best, also: [...best.also, hit.id] };
   }
   return { hits: shown, dropped: [...ranking.dropped, ...gone] };
@@ -197,7 +197,7 @@ function rerank(ranking, { opinions, by }) {
     const found = scores.get(hit.place);
     if (!found) return hit;
     const set = after(hit, step("rerank", "set", found.score, found.told));
-    return after(set, step("rerank", "lift", WINDOW_LIFT, "what was read stands above what was not"));
+    return after(set, step("rerank", "lift", WINDOW_LIFT, "reranked hits come before the others"));
   });
   return { hits: inOrder(hits), dropped: ranking.dropped };
 }
