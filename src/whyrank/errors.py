@@ -135,7 +135,7 @@ class BadQuery(WhyrankError):
 
 
 class BadDataset(WhyrankError):
-    """An evaluation set, or results that were kept, cannot be read."""
+    """An evaluation set, or kept results, cannot be read."""
 
 
 def check_finite(part: DataclassInstance) -> None:

@@ -13,7 +13,7 @@ def counted(count: int, one: str, several: str = "") -> str:
 
 
 def which(count: int, one: str, several: str) -> str:
-    """Return the form of a word that goes with a count."""
+    """Return the singular or plural form for a count."""
     return one if count == 1 else several
 
 

@@ -153,7 +153,7 @@ class StoreStatus:
 
 
 class Fetched(NamedTuple):
-    """Memories read for an answer as far as they can be read: `mended` ones lack a value, `altered` ones changed."""
+    """Memories read for an answer: `mended` ones lack a value, `altered` ones fail their checksum."""
 
     memories: Mapping[MemoryId, Memory]
     mended: frozenset[MemoryId] = frozenset()
@@ -275,7 +275,7 @@ class AddedSpace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search wants of the index: a resolved question, its vectors, and the inputs of the recipe's stages."""
+    """The request of a search to the index: resolved query, vectors, inputs of the recipe's stages."""
 
     resolution: Resolution
     plan: Plan
@@ -290,7 +290,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Runs and candidates of a question with all their signals; `late` names the parts skipped at the deadline."""
+    """Runs and candidates of a query with all signals; `late` names parts skipped at the deadline."""
 
     runs: tuple[Run, ...]
     context: Context
@@ -352,7 +352,7 @@ class DocValues(Protocol):
     """Columns of given memories, without reading them."""
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
-        """Return those of these memories that are visible as candidates: with sources and content keys, unread."""
+        """Return the visible ones of these memories as candidates, with sources and content keys, unread."""
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors `nearest` compares, of these memories that are visible and have one."""
@@ -373,7 +373,7 @@ class Reader(Terms, Index, DocValues, Protocol):
         """Return these memories as far as they are visible and can be read, and which of them are damaged."""
 
     def dimensions(self, space: str) -> int | None:
-        """Return the dimension of the space's vectors, if it ever held one."""
+        """Return the dimension of the space's vectors, if it ever had one."""
 
     def note(self, name: str) -> str | None:
         """Return the text of a note, if there is one."""
@@ -419,7 +419,7 @@ class Memories(Protocol):
 
 
 class Retriever(Protocol):
-    """The reads of a search, with `fetch`; a reranker, which reads texts before they are shown, adds a second."""
+    """The reads of a search, with `fetch`; a reranker adds a second `fetch`."""
 
     def resolve(
         self,
@@ -462,7 +462,7 @@ class Metadata(Protocol):
     """Notes under names, and the manifest of ingested files."""
 
     def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return all texts that are kept under names that begin so, by name."""
+        """Return all notes whose names have this prefix, by name."""
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""
@@ -570,7 +570,7 @@ class Completion(NamedTuple):
 
 
 class Llm(Protocol):
-    """Answers messages; whatever goes wrong is a ProviderError."""
+    """Answers messages; every failure is a ProviderError."""
 
     @property
     def model(self) -> str:

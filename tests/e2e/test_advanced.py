@@ -65,7 +65,7 @@ def test_a_query_that_cannot_be_read_is_refused_with_its_place(call: Run) -> Non
 def test_why_says_what_keeps_a_memory_out(call: Run) -> None:
     said = call("why", "--advanced", "moor* -ferry", "notes/chat.jsonl")
     assert said.status == 0
-    assert "it holds ferry" in said.out
+    assert "it contains ferry" in said.out
     assert "it is result 1" in call("why", "--advanced", "moor* -ferry", "notes/boat.md").out
 
 

@@ -48,7 +48,7 @@ def test_the_recipes_of_other_systems_print_and_answer(workspace: Path, call: Ru
     assert explained["analysis"]["repeats"]["suzi"] > 1
     told = call("recipes", "openvault").out
     assert "query terms: strict-length; EntityBoost(weight=5.0)" in told
-    assert "blend: the votes add up to 15 at most" in told
+    assert "blend: the votes add up to at most 15" in told
 
 
 def test_a_slider_can_be_moved_and_a_recipe_without_it_says_so(workspace: Path, call: Run) -> None:

@@ -104,5 +104,5 @@ def test_what_is_no_path_of_a_memory_is_refused_in_words(call: Run, typed: str) 
 def test_a_store_in_a_folder_that_is_not_there_is_refused(workspace: Path, call: Run) -> None:
     refused = call("add", "hello", "--store", "no/such/x.db")
     assert refused.status != 0
-    assert f"there is no folder {workspace / 'no/such'} for the store\n  make it, or" in refused.err
+    assert f"there is no folder {workspace / 'no/such'} for the store\n  create it, or" in refused.err
     assert not (workspace / "no").exists()

@@ -179,7 +179,7 @@ def test_a_scale_that_makes_no_sense_is_refused(scale: float) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("user", ""), ("user", " a "), ("global", "x"), ("planet", "earth")])
 def test_a_scope_that_is_none_cannot_be_made(kind: str, name: str) -> None:
-    with pytest.raises(ValueError, match="no scope"):
+    with pytest.raises(ValueError, match="not a scope"):
         Scope(kind, name)
 
 

@@ -1,4 +1,4 @@
-"""Entries: the ids, tokens, names, date words and content hashes of memories, and whether two texts mean the same.
+"""Entries: ids, tokens, names, date words and content hashes of memories; near-equality of texts.
 
 `reading_of` analyses a text for the index, piece by piece between its spaces, with a token cache.
 """

@@ -123,7 +123,7 @@ def text_key(text: str) -> str:
 
 
 def compose(text: str) -> str:
-    """Return the cleaned, composed form of a text with straight apostrophes; case is kept, to detect camelCase.
+    """Return a text cleaned, composed and with straight apostrophes; case is kept for camelCase.
 
     Invisible characters inside a word do not split it: soft hyphens, and characters without a width.
     """
@@ -229,7 +229,7 @@ class ByteBoundedCache(Generic[Key, Value]):
                 self.nbytes -= self._sizes.pop(key)
 
     def drop(self, keys: Iterable[Key]) -> None:
-        """Let entries go, those of them that are kept."""
+        """Remove the entries that are in the cache."""
         with self._lock:
             for key in keys:
                 self._drop(key)
@@ -240,7 +240,7 @@ class ByteBoundedCache(Generic[Key, Value]):
             self.nbytes -= self._sizes.pop(key)
 
     def clear(self) -> None:
-        """Let all entries go."""
+        """Remove all entries."""
         with self._lock:
             self._values.clear()
             self._sizes.clear()

@@ -1,4 +1,4 @@
-"""Text to index tokens: the vote on its language, stop words, stems, words, bigrams, identifiers and their parts.
+"""Text to index tokens: language vote, stop words, stems, words, bigrams, parts of identifiers.
 
 A language is detected by script, else by a vote of stop words. `tokens_of` and its variants analyse texts and questions
 whole; all end in `run_tokens`, which makes the tokens of one word.
@@ -465,7 +465,7 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
 def asked_tokens(
     part: str, text: str, default_language: str = DEFAULT_LANGUAGE, *, is_name: bool = False
 ) -> list[Token]:
-    """Return the tokens of a part of a question, in the language of the whole; phrasing words stay in a name only."""
+    """Return the tokens of a part of a query, in its language; only names keep phrasing words."""
     latin = latin_language(compose(text), default_language)
     told = frozenset[str]() if is_name else TOLD_WORDS.get(latin, frozenset())
     kept = [run for run in runs_in(compose(part)) if fold(run) not in told]

@@ -592,7 +592,7 @@ class Engine:
         return self._store.status(self._serving.space if space is None else space, share_of(scope))
 
     def doctor(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
-        """Check the file, terms and vectors of the store; with `repair`, mend them.
+        """Check the file, terms and vectors of the store; with `repair`, repair them.
 
         Derived data is rebuilt. Damaged memories are reported, never dropped silently; where the file had to be
         rewritten, the old file is kept beside the new one. A `deep` check derives everything again and compares it with

@@ -1,4 +1,4 @@
-"""Export and import of memories: each record is taken whole or skipped with a reason."""
+"""Export and import of memories: each record is imported completely or skipped with a reason."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def write_lines(out: TextIO, records: Iterable[Mapping[str, Any]]) -> int:
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[TextIO]:
-    """Write a file beside its place, for its owner alone, and put it there when it is whole."""
+    """Write a file to a temporary name, mode 0600, and rename it when it is complete."""
     file = file.resolve()  # a link stays one, and leads to what was written
     if file.exists() and not file.is_file():
         raise ConfigError(f"{file} is not a regular file", "name a file, or omit --out to write to standard output")
@@ -328,7 +328,7 @@ class Item(NamedTuple):
 
 
 class SkippedRecord(NamedTuple):
-    """A line that was not taken, or not all of it, and why."""
+    """A line that was not imported, or only in part, with the reason."""
 
     line: int
     id: MemoryId

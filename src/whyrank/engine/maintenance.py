@@ -66,11 +66,11 @@ class Maintenance:
         return self._writer.reindex(progress)
 
     def record_damage(self, met: Sequence[Notice]) -> None:
-        """Remember the damage that a search met, until a repair or until a search meets other damage."""
+        """Record damage found by a search, until a repair or until a search finds other damage."""
         self._met = tuple(met)
 
     def damage_notices(self) -> tuple[Notice, ...]:
-        """Return notices of known damage without a full check: rows set aside, and damage the last search met."""
+        """Return notices of known damage without a full check: rows set aside, and damage of the last search."""
         where = Where(scopes_in(self._store), now=self._clock())
         aside = self._store.named(probe_for("?"), where, 1).notices
         return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code in LOSSES)
@@ -82,7 +82,7 @@ class Maintenance:
         return discard_damaged(self._file) if self._file.is_file() else ()
 
     def check(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
-        """Check the file, terms and vectors of the store; with `repair`, mend them.
+        """Check the file, terms and vectors of the store; with `repair`, repair them.
 
         Derived data is rebuilt. Damaged memories are reported, never dropped silently; where the file had to be
         rewritten, the old file is kept beside the new one. A `deep` check derives everything again and compares it with

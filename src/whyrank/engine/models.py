@@ -1,4 +1,4 @@
-"""Models of a store: embed what waits, change, add and drop models, calibrate, in the background if wished."""
+"""Models of a store: embed the queue, change, add and drop models, calibrate."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _GO_ON = "vectors made so far are kept; run it again to continue"
 
 
 class Models:
-    """The embedding models of a store: the active one, the one being filled, the previous one, an added one."""
+    """The embedding models of a store: the active, the filling, the previous and the additional one."""
 
     def __init__(
         self,

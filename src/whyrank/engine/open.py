@@ -239,7 +239,7 @@ def doctor(
     progress: Progress | None = None,
     **options: Any,
 ) -> Checkup:
-    """Check a store, also one too damaged to be opened; with `repair`, mend what can be mended.
+    """Check a store, also one too damaged to be opened; with `repair`, repair what is possible.
 
     A `deep` check derives everything again and compares it with the stored data.
     """
@@ -428,7 +428,7 @@ class Opening:
 
 
 def open_engine_async(store: str | Path | None = None, **options: Any) -> Opening:
-    """Open a store for asynchronous callers: `async with open_async(…) as memory` or `await open_async(…)`."""
+    """Open a store for asyncio: `async with open_async(…) as memory` or `await open_async(…)`."""
     return Opening(partial(open_engine, store, **options))
 
 

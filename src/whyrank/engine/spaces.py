@@ -1,4 +1,4 @@
-"""The embedding spaces of a store: which embedder answers, and writes with vectors, terms and thresholds."""
+"""The embedding spaces of a store: the embedder in use, and writes with vectors and terms."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Makers:
 
 
 class Active(NamedTuple):
-    """Embedder that answers (None: keywords alone), the one added beside it, and notices on both."""
+    """Embedder in use (None: keywords only), the additional one, and notices on both."""
 
     embedder: Embedder | None = None
     added: Embedder | None = None
@@ -276,7 +276,7 @@ _READ_ATTEMPTS = 5  # of a step over memories that others change at the same tim
 
 
 class IndexWriter:
-    """Writes memories with their terms and vectors, and reindexes those of an earlier analyzer, a few at a time."""
+    """Writes memories with terms and vectors; reindexes those of earlier analyzers in small steps."""
 
     def __init__(self, store: Store, serving: Serving, language: str, clock: Callable[[], float]) -> None:
         self._store = store

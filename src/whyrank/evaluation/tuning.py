@@ -169,7 +169,7 @@ def plain(text: str) -> str:
 
 
 def _headings(material: Material, origin: Origin, chance: random.Random) -> Iterator[Pseudo]:
-    """Yield queries from headings that no other source has ("Usage notes" stands in every second file)."""
+    """Yield queries from headings that no other source has ("Usage notes" is in every second file)."""
     memories = material.sources[origin]
     found = list(dict.fromkeys(text for memory in memories for text in memory.headings if text != memory.name))
     chance.shuffle(found)

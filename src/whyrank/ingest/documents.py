@@ -101,7 +101,7 @@ class _Sizes:
         self._unspaced = None if is_spaced else [0, *accumulate(map(unspaced_letters, lines))]
 
     def written(self, start: int, end: int) -> tuple[int, int]:
-        """Return lines without the empty ones before and behind them; the last of lines that are all empty."""
+        """Return lines without leading and trailing empty ones; the last line if all are empty."""
         low, high = bisect_left(self._written, start), bisect_left(self._written, end)
         return (end - 1, end) if low == high else (self._written[low], self._written[high - 1] + 1)
 

@@ -312,7 +312,7 @@ class Properties(NamedTuple):
 
 
 def properties(fields: Mapping[str, Any], told: Sequence[str] = ()) -> Properties:
-    """Write fields as text; empty values and those in `told` are left out."""
+    """Write fields as text, without empty values and those in `told`."""
     lines: dict[str, list[str]] = {}
     values = _values(fields, "", 0)
     for key, value in islice(values, MOST_PROPERTIES):
@@ -356,7 +356,7 @@ def _one_by_one(between: Sequence[str], error: Exception) -> FrontMatter:
 
 
 def _field(lines: Sequence[str]) -> tuple[str, Any]:
-    """Return the key and the value of one field; a value that is no YAML is taken as it is written."""
+    """Return the key and the value of one field; a value that is not YAML is kept as written."""
     key, written = lines[0].split(":", 1)
     with suppress(*_YAML_ERRORS):
         fields, _ = _loaded("\n".join(lines))

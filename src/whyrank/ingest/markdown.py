@@ -203,7 +203,7 @@ def _check_blank(lines: Sequence[str], number: int, end: int) -> None:
 
 
 def _list(lines: Sequence[str], start: int, end: int) -> Block:
-    """Return a list: it goes on with items of its kind and with whatever is indented below them."""
+    """Return a list: items of its kind and everything indented below them."""
     first = _ITEM.match(lines[start])
     if first is None:
         raise _Uncertain

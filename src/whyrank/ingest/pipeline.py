@@ -110,7 +110,7 @@ def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[C
 
 
 def to_the_first_failure(items: Iterable[Item], failures: list[Exception]) -> Iterator[Item]:
-    """Yield items until one raises; the error goes to `failures`, to be raised once the others are used."""
+    """Yield items until one raises; the error goes to `failures`, to be raised after the others."""
     try:
         yield from items
     except Exception as error:
@@ -276,7 +276,7 @@ class Ingestor:
         manifest: dict[str, FileRecord],
         failed: Sequence[SkippedPath],
     ) -> dict[str, FilePlan]:
-        """Return plans for files that are gone; memories of files that cannot be read now are kept."""
+        """Return plans for deleted files; memories of unreadable files are kept."""
         asked = [self._name(root) for root in roots]
         unreadable = [self._name(skipped.path) for skipped in failed]
         gone = (path for path in manifest if path not in present and _is_below_any(self._proper(path), asked))

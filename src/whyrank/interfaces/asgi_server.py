@@ -1,4 +1,4 @@
-"""uvicorn as whyrank runs it: listening sockets, limits of a connection, worker processes, a graceful stop."""
+"""uvicorn with our sockets, connection limits, worker processes and graceful stop."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def served_to(asked: argparse.Namespace) -> ServedTenants:
 
 
 def check_stores(whom: ServedTenants, check: Callable[[Path], None]) -> None:
-    """Refuse paths that fail the check of a store; a failing named tenant is reported, the others are served.
+    """Refuse paths that cannot be stores; a failing named tenant is reported, the others are served.
 
     The folder of a named tenant's store is created: its path comes from a file, not from a hasty command line.
     """

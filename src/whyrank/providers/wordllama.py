@@ -195,7 +195,7 @@ def write_means(table: NDArray[np.float32], rows: list[list[int]], means: NDArra
 
 
 def _apart(means: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Subtract the common direction row by row; BLAS would add up in an order that the environment chooses."""
+    """Subtract the common direction row by row; the order of BLAS sums depends on the environment."""
     apart: NDArray[np.float32] = means - (means * common).sum(axis=1)[:, np.newaxis] * common
     return apart
 
@@ -207,7 +207,7 @@ def earlier_wordllama(space: str, models: Path | None = None) -> WordLlama | Non
 
 
 def install(models: Path, tick: Callable[[int, int, str], None] = lambda done, total, label: None) -> bool:
-    """Fetch the two files if neither the package nor the folder has them; return true if they were missing."""
+    """Fetch the two files if package and folder lack them; return whether they were missing."""
     from filelock import FileLock
 
     from .onnx.description import Pinned
@@ -267,7 +267,7 @@ def _package_folder() -> Path | None:
 
 @cache
 def _version(folder: Path) -> str:
-    """Return the version of the package, read from its dist-info folder if there is one, or of the fetched files."""
+    """Return the version of the package, from its dist-info folder, or of the fetched files."""
     if folder.name == fetched_folder(folder).name:
         return VERSION
     names = (name for name in os.listdir(folder.parent) if name.startswith("wordllama-"))

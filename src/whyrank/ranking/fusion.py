@@ -1,4 +1,4 @@
-"""Fusion of runs to one ranking: a weighted sum of normalised signals over the union of candidates; normalisers.
+"""Fusion of runs: a weighted sum of normalised signals over all candidates; normalisers.
 
 Reciprocal rank fusion, convex combination and alpha blend are this one stage with different normalisers,
 which bring the scores of a signal into 0..1, all of them monotonic.

@@ -1,4 +1,4 @@
-"""Recipes: retrieval plan, fusion and stages, as one printable value; the built-in ones, and what settings change."""
+"""Recipes: retrieval plan, fusion and stages as one printable value; adjustments by settings."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ AS_IT_IS = Adjustments(max_per_file=None)  # leaves any recipe as it is
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
-    """Return the recipe with the wishes carried out."""
+    """Return the recipe with the requested settings applied."""
     if wish.vector_weight is not None and is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if is_blend(recipe):
@@ -277,7 +277,7 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
 
 
 def _planned(recipe: Recipe, wish: Adjustments) -> Recipe:
-    """Return the recipe with the wishes about its plan carried out."""
+    """Return the recipe with the requested settings of its plan applied."""
     plan = recipe.plan
     if wish.entity_boost is not None:
         plan = replace(plan, entities=EntityBoost(wish.entity_boost) if wish.entity_boost else None)

@@ -272,7 +272,7 @@ class OpenClawSelection:
         check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Drop the rest; a row kept by anything but its score gets a note with the reason."""
+        """Drop the rest; a row kept for another reason than its score gets a note with it."""
         none_passes = not any(hit.score >= self.min_score for hit in ranking.hits)
         holders = _holders(ranking.hits)
         kept: list[Hit] = []

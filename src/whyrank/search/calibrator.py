@@ -181,7 +181,7 @@ def _floor(
 
 
 def _check(embedder: Embedder | None, question: str) -> None:
-    """Fail at once if the embedder does: a search would go on without it, and measure something else."""
+    """Raise if the embedder fails: a search would continue without it and measure something else."""
     if embedder is None:
         return
     try:
@@ -254,7 +254,7 @@ def _bar(ours: Sequence[float], theirs: Sequence[float]) -> Cutoffs:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value this share of the values lies below, between neighbours in proportion."""
+    """Return the quantile of the values, interpolated between neighbours."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = int(place)

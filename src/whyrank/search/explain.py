@@ -525,7 +525,7 @@ def _words(case: _Case, upper: MemoryId, lower: MemoryId) -> list[str]:
 def _terms(
     pool: Pool, words: Sequence[str], store: Store, retrieved: Retrieved, upper: MemoryId, lower: MemoryId
 ) -> Iterator[DroppedTerm]:
-    """Yield the words without which the lower is above: the pool scored anew, parts and maxima alike."""
+    """Yield the words whose removal swaps the two: the pool is re-scored, parts and maxima alike."""
     context = pool.context
     where = context.query.where
     left_out: list[tuple[str, Pool]] = []

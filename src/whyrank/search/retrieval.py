@@ -1,4 +1,4 @@
-"""Everything a ranking needs, gathered before it starts: embeddings, candidates with their signals, opinions."""
+"""Gather the input of a ranking: embeddings, candidates with signals, reranker scores."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def retrieve(
     added: Embedder | None = None,
     further_reads: frozenset[str] = frozenset(),
 ) -> Retrieved:
-    """Resolve a query, embed it, retrieve all candidates of the recipe's plan, and gather what its stages read.
+    """Resolve and embed a query, retrieve its candidates, and gather the input of the stages.
 
     `added` is the additional model, which searches memories in another language than the query.
     """
@@ -155,7 +155,7 @@ def _query_vector(
     notices: list[Notice],
     late: list[str],
 ) -> Vector | None:
-    """Embed the query if the recipe has a vector run; if the embedder fails, the other runs go on."""
+    """Embed the query if the recipe has a vector run; if the embedder fails, the other runs continue."""
     if embedder is None and "vector" in recipe.plan.runs and "keyword" not in recipe.plan.runs:
         notices.append(Notice("vector-off", "this recipe only uses vectors, and there is no embedder"))
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():

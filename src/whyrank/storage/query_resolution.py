@@ -79,7 +79,7 @@ def resolve(
     spaces: Sequence[str] = (),
     notes: Iterable[str] = (),
 ) -> Resolution:
-    """Rewrite a question, and further wordings of it, in the terms of the visible memories, with their statistics.
+    """Rewrite a query and its other wordings in the terms of the visible memories, with statistics.
 
     What else a search must know before it embeds is read in the same snapshot: spaces, languages, notes.
     """
@@ -378,7 +378,7 @@ _NAMED_OTHERWISE = 20  # memories that hold other spellings whose names are comp
 
 
 def also_proposed(runs: Sequence[Run], further: Iterable[MemoryId]) -> tuple[Run, ...]:
-    """Return runs of which that of names lists further memories, behind its own."""
+    """Return the runs, the name run extended by further memories."""
     return tuple(_behind(run, further) if run.name == "name" else run for run in runs)
 
 

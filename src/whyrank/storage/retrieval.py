@@ -1,4 +1,4 @@
-"""Retrieval: the runs of a plan, then every signal for all their candidates, in one snapshot of any store."""
+"""Retrieval: the runs of a plan, then every signal for all candidates, in one snapshot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def retrieve(store: Reader, request: Request) -> Retrieval:
-    """Take every run, score the union of their candidates by every signal, and gather what the stages read."""
+    """Make every run, score the union of candidates by every signal, and gather input of the stages."""
     where = request.resolution.query.where
     late = list[str]()
     runs, probes = _runs(store, request, late)

@@ -1,4 +1,4 @@
-"""Queries, their analysis and filters, expressions of the advanced syntax, and terms that combine several.
+"""Queries, their analysis and filters, expressions of the advanced syntax, combined terms.
 
 A term is a token, a phrase (tokens with a space between them), or several of these under one label, counted as one:
 `deploy*|deploy|deployment`. Some of them may be the label in another spelling: `cafe|cafe|~café`. No token holds a

@@ -1,4 +1,4 @@
-"""Candidates and scores as columns, runs, signals, hits, rankings and their order, the context of a stage, results."""
+"""Candidates as columns, runs, signals, hits, rankings, the context of a stage, results."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ ContentKey = tuple[str, int, str, MemoryId]
 
 
 class Stored:
-    """Candidate as ranking sees it: its source and its place among ties; `read` reads the memory itself, late.
+    """Candidate of a ranking: source and place among ties; `read` fetches the memory on access.
 
     It equals the memory it reads, and a copy of it is that memory, so that no copy holds its store.
     """
@@ -295,7 +295,7 @@ class Hit(NamedTuple):
 
 
 class Candidates(Mapping[MemoryId, Held]):
-    """All candidates of a query as columns: ids, sources and content keys; a memory is read when asked for."""
+    """All candidates of a query as columns: ids, sources and content keys; memories on access."""
 
     def __init__(
         self,
@@ -438,7 +438,7 @@ class Hits(Sequence[Hit]):
         )
 
     def joined(self, others: Sequence[Hit]) -> Sequence[Hit]:
-        """Return these hits and others behind them."""
+        """Return these hits followed by others."""
         if not len(others) or not len(self):
             return others if len(others) else self
         more = Hits.of(others)
@@ -598,7 +598,7 @@ def in_order(hits: Sequence[Hit]) -> Hits:
 
 
 def rescore(ranking: Ranking, steps_for: Callable[[MemoryId], Sequence[Step]]) -> Ranking:
-    """Give each hit any number of steps, and order the hits anew; without a step the ranking stays as it is."""
+    """Give each hit any number of steps and re-sort; without steps the ranking is unchanged."""
     hits = Hits.of(ranking.hits)
     steps = [steps_for(identity) for identity in hits.ids]
     if not any(steps):

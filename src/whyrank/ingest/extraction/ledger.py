@@ -242,7 +242,7 @@ class Renewal:
     looked_at: Collection[str]
 
     def fading(self) -> list[Memory]:
-        """Return the living facts that rest on text which is gone, and on none that is there."""
+        """Return the active facts whose text is gone from every file."""
         present = (record for record in self.records.values() if record.fingerprint in self.present)
         kept = {fact for record in present for fact in record.facts}
         gone = {fact for record in self._gone().values() for fact in record.facts}

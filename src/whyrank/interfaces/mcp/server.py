@@ -601,7 +601,7 @@ async def _called(
 
 
 def _whole(asked: CallToolRequestParams, *, writes: bool) -> tuple[dict[str, Any], tuple[Notice, ...]]:
-    """Return the arguments without lone surrogates; refuse a write that held one: it would store U+FFFD."""
+    """Return the arguments without lone surrogates; refuse a write with one: it would store U+FFFD."""
     given = asked.arguments or {}
     whole: dict[str, Any] = whole_characters(given)
     if whole == given and REPAIRED not in (asked.meta or {}):

@@ -309,7 +309,7 @@ def over_http(
 
 
 def _with_messages(app: App) -> App:
-    """Wrap an application: other paths and bodies that are not a message are refused, others passed on whole."""
+    """Wrap an application: refuse other paths and bodies that are not messages."""
 
     async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["path"] != PATH:

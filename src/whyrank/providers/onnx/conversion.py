@@ -49,7 +49,7 @@ class Encoder:
 
 
 def check_converter() -> None:
-    """Refuse to go on without the package `onnx`."""
+    """Raise MissingExtra without the package `onnx`."""
     if not has_package("onnx"):
         raise MissingExtra("converting weights needs the package onnx, which is not installed", EXTRA)
 

@@ -1,4 +1,4 @@
-"""Whole copies of a database: written aside, synced and renamed, so that a kill leaves no half of one in its place."""
+"""Complete copies of a database: written aside, synced and renamed, so a kill leaves no partial file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One SQLite file: connections with one configuration, a writer lock, snapshots, and checksummed bytes.
+"""One SQLite file: connections, a writer lock, snapshots and checksums.
 
 Every thread has a reading connection; one connection writes. All are closed around a fork: SQLite assumes that a child
 holds the locks of its parent, and a child that opens the file beside an inherited connection loses its writes. Every
@@ -105,7 +105,7 @@ Identity = tuple[int, int]  # device and inode
 
 
 class Database:
-    """One SQLite file: a reading connection per thread, one writing connection behind a lock file."""
+    """One SQLite file: one reading connection per thread, one writing connection behind a lock file."""
 
     def __init__(self, path: Path, *, forgiving: bool = False) -> None:
         self.path = path
@@ -238,7 +238,7 @@ class Database:
             self._leave()
 
     def _undo(self) -> None:
-        """Roll back an open transaction, also of an interrupted writer: later writes would join it and be lost."""
+        """Roll back an open transaction of an interrupted writer; later writes would be lost in it."""
         # On a full disk SQLite has rolled back already.
         if self._writer is not None and self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
@@ -285,7 +285,7 @@ class Database:
             self._leave()
 
     def _kept_out(self, error: OSError) -> StoreError:
-        """Return the error for a writer lock that could not be taken."""
+        """Return the error for a writer lock that could not be acquired."""
         if isinstance(error, TimeoutError):
             return StoreLocked(
                 f"{self.path} has been locked by another process for {LOCK_SECONDS:g} s",
@@ -613,7 +613,7 @@ class Portion(NamedTuple):
 
 
 def portions(values: Sequence[int] | Sequence[str]) -> Iterator[Portion]:
-    """Yield all values, as many at a time as one statement takes; the last is repeated up to a known length."""
+    """Yield all values in portions for one statement; the last value is repeated to a known length."""
     for start in range(0, len(values), LENGTHS[-1]):
         part = values[start : start + LENGTHS[-1]]
         length = LENGTHS[bisect_left(LENGTHS, len(part))]

@@ -177,7 +177,7 @@ class RecordWriter:
             )
 
     def mend(self, scope: str, first: int) -> None:
-        """Rebuild a block from the memories; memories that only the block knows are set aside."""
+        """Rebuild a block from the memories; memories found only in the block are set aside."""
         set_aside_lost(self._connection, scope, first)
         self._write(scope, first, made_anew(self._connection, scope, first, self._tokens))
         self._touched.add(scope)
@@ -404,7 +404,7 @@ class ScopeDocValues:
 
     @cached_property
     def windows(self) -> Integers:
-        """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
+        """Return the neighbours from −2 to 2 of each turn in its session; NOWHERE beyond its ends."""
         sessions, positions = self.columns["session"], self.columns["position"]
         turns = self.turns
         # At one position the ids decide: a turn that is stored again keeps its place.

@@ -1,4 +1,4 @@
-"""Index reader: everything that a search asks of one snapshot of the file, over the caches of its store."""
+"""Index reader: all reads of a search in one snapshot of the file, with the store's caches."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class IndexReader:
         )
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
-        """Return those of these memories that are visible as candidates; a memory is read when asked for."""
+        """Return the visible ones of these memories as candidates; a memory is read on access."""
 
         def read(identity: MemoryId) -> Memory | None:
             return self._fetch_late([identity], scopes).memories.get(identity)

@@ -1,4 +1,4 @@
-"""Keyword indexes: the one on posting lists, others by the names users type, and the stepwise move between them."""
+"""Keyword indexes: the one on posting lists, others by name, and the conversion between them."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class PostingsIndex:
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query, cached: a search needs them twice; what the last query asked is reused."""
+        """Return the scores of a query; the last query's are cached, because a search needs them twice."""
         moment = _moment(shelves)
         question = (moment, tuple(terms), tuple(sorted(repeats.items())))
         last = self._last

@@ -144,13 +144,13 @@ if HAS_FLOCK:
 
 
 def side_lock(path: Path | str) -> FlockedFile | FilelockedFile:
-    """Return the lock of a side file, not yet taken."""
+    """Return the lock of a side file, not yet acquired."""
     return FlockedFile(path) if HAS_FLOCK else FilelockedFile(path)
 
 
 @contextmanager
 def locked(path: Path | str, seconds: float) -> Iterator[None]:
-    """Hold the lock of a side file inside the block; raise `Timeout` if others hold it for so many seconds."""
+    """Hold the lock of a side file inside the block; raise `Timeout` after so many seconds."""
     lock = side_lock(path)
     lock.take(seconds)
     try:

@@ -1,4 +1,4 @@
-"""The table `meta` and what lies beside the memories: notes, files, embedding spaces, analyzer versions, history."""
+"""The table `meta` and other metadata: notes, files, spaces, analyzer versions, history."""
 
 from __future__ import annotations
 

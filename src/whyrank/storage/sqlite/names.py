@@ -1,4 +1,4 @@
-"""Names in the file: equal keys, same words, prefixes and windows by index, typos over the list of keys."""
+"""Names in the file: equal keys, same words, prefixes and windows by index, typos by scan."""
 
 from __future__ import annotations
 

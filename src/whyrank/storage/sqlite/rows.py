@@ -151,7 +151,7 @@ def text_embedded(kept: Any, row: Row) -> Any:
 
 
 class FetchedRow:
-    """A row of SELECT; its memory is made when it is read: that takes ten times as long as reading the row.
+    """A row of SELECT; its memory is made on access, which takes ten times as long as the row.
 
     Damage is detected at once. Unreadable values are blank, so that a search has results, and are reported.
     """

@@ -46,7 +46,7 @@ def _key_facts_by_text(connection: Connection) -> None:
 
 
 def number_pages(connection: Connection) -> None:
-    """Give pages of postings numbers: rows of some kilobytes are found three times as fast by one of their own."""
+    """Number the pages of postings: rows of some kilobytes are found three times as fast by rowid."""
     if not _has_table(connection, "posting_pages"):
         return
     run_script(
@@ -69,7 +69,7 @@ def number_pages(connection: Connection) -> None:
 
 
 def give_tokens_rows(connection: Connection) -> None:
-    """Give tokens rows of their own: a key that holds more than a kilobyte leaves most of a page empty behind it."""
+    """Move tokens to rows of their own: keys over a kilobyte leave most of a page empty."""
     if not _has_table(connection, "posting_tokens"):
         return
     run_script(

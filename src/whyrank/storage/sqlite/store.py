@@ -315,7 +315,7 @@ class SqliteStore:
             return reader.get(ids, scopes)
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
-        """Return those of these memories that are visible as candidates; a memory is read when asked for."""
+        """Return the visible ones of these memories as candidates; a memory is read on access."""
         with self.reader() as reader:
             return reader.held(ids, scopes)
 

@@ -1,4 +1,4 @@
-"""What all indexes of the store share: the view of the file that they search, and the top-k rows of some scopes.
+"""Shared parts of all indexes: the view of the file, and the top-k rows of some scopes.
 
 Rows are filtered before the cut, ties broken by content, and a run cut by source.
 """

@@ -1,1 +1,1 @@
-"""The keyword index of our own: posting lists in ordinary rows, exact scores in numpy, statistics per scope."""
+"""The keyword index: posting lists in ordinary rows, exact scores, statistics per scope."""

@@ -648,7 +648,7 @@ Listed = Mapping[int, tuple[Sequence[int], Sequence[int]]]  # lowest keys and ch
 
 
 class Directory(NamedTuple):
-    """The pages of one field of a segment: the lowest key of each, ascending, its number, and its checksum."""
+    """The pages of one field of a segment: their lowest keys, ascending, numbers and checksums."""
 
     firsts: Sequence[int]
     numbers: Sequence[int]

@@ -1,4 +1,4 @@
-"""Inner loops of the index: those of the compiled module built from `kernel/`, or the same in numpy without it."""
+"""Inner loops of the index: the compiled module from `kernel/`, or the same in numpy."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class VectorIndex:
 def _notices(
     shelves: Sequence[ScopeDocValues], held: Sequence[CachedVectors], allowed: Sequence[Flags | None]
 ) -> Iterator[Notice]:
-    """Yield notices on the visible memories whose vector is damaged, or that have none where others have one."""
+    """Yield notices on visible memories whose vector is damaged or missing."""
     damaged = lacking = 0
     for own, mask in zip(held, allowed, strict=True):
         broken = {*own.damaged.tolist(), *own.found_damaged}
@@ -182,7 +182,7 @@ def exact_rows(
 def select_by_codes(
     kernel: Kernel, held: Sequence[CachedVectors], visible: Sequence[Flags | None], vector: Vector, wanted: int
 ) -> Selection | None:
-    """Select candidates by int8 codes; None if codes cannot decide: too many are close, or one has no numbers."""
+    """Select candidates by int8 codes; None if too many are close, or one has no codes."""
     places: list[Integers] = []
     floor = -math.inf
     for own, mask in zip(held, visible, strict=True):

@@ -1,4 +1,4 @@
-"""Vectors in the file, with blocks of their signs; and those of one scope in memory: whole, as codes or as signs.
+"""Vectors in the file, with blocks of their signs; in memory whole, as int8 codes or as signs.
 
 int8 codes read a quarter of the bytes of whole vectors; signs are one bit each, compared by Hamming distance.
 """
@@ -43,7 +43,7 @@ Signs = NDArray[np.uint64]  # a row per 64 dimensions, a column per memory: one 
 
 
 def signs_of(vectors: NDArray[np.float32]) -> Signs:
-    """Return the signs of vectors, column by column; dimensions beyond the last count as negative everywhere."""
+    """Return the signs of vectors, column by column; missing dimensions count as negative."""
     count, dimensions = vectors.shape
     bits = np.packbits(vectors > 0, axis=1, bitorder="little")
     words = -(-dimensions // WORD_BITS)
