@@ -76,7 +76,7 @@ def test_an_answer_that_breaks_off_is_told_as_that(tab: Page) -> None:
     with half_served() as url:
         tab.goto(url)
         failure = tab.evaluate(_READ, False)
-    assert (failure["code"], failure["message"]) == ("broken-off", "The server's answer broke off.")
+    assert (failure["code"], failure["message"]) == ("broken-off", "The server's answer was cut off.")
 
 
 def test_a_refusal_without_words_is_told_by_its_number(tab: Page) -> None:
@@ -102,5 +102,5 @@ def test_a_change_whose_answer_broke_off_is_not_called_undone(browser: Browser, 
         page.get_by_role("button", name="Add a fact").click()
         page.get_by_label("One fact, in a sentence").fill("The zither has forty strings")
         page.get_by_role("button", name="Add", exact=True).click()
-        expect(page.locator("#toasts")).to_contain_text("The server's answer broke off. Ask again;")
+        expect(page.locator("#toasts")).to_contain_text("The server's answer was cut off. Try again;")
         expect(page.locator("#toasts")).not_to_contain_text("was not added")

@@ -60,7 +60,7 @@ def test_a_fact_that_was_there_is_not_stored_twice(page: Page, site: Site, fact:
     page.get_by_role("button", name="Add a fact").click()
     page.get_by_label("One fact, in a sentence").fill(fact["text"])
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+    expect(page.locator("#toasts")).to_contain_text("It existed already.")
     assert len(facts(site, fact["tags"][0])) == 1
 
 
@@ -73,7 +73,7 @@ def test_what_there_is_to_say_of_a_fact_is_said_when_it_is_added_and_when_it_rep
     page.get_by_role("button", name="Add", exact=True).click()
     [notice] = site.ask("POST", "/v1/memories", text=fact["text"], tags=["another"])["notices"]
     assert notice["code"] == "known-as-it-is"
-    expect(page.locator("#toasts")).to_contain_text(f"It was there already. {notice['message'][:1].upper()}")
+    expect(page.locator("#toasts")).to_contain_text(f"It existed already. {notice['message'][:1].upper()}")
     expect(page.locator("#toasts")).to_contain_text(notice["message"][1:])
     look_at(page, fact)
     page.get_by_role("button", name="Replace").click()
@@ -105,7 +105,7 @@ def test_control_and_enter_add_a_fact(page: Page, site: Site, fact: dict[str, An
     expect(text).to_have_value(f"{fact['text']}\n")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+    expect(page.locator("#toasts")).to_contain_text("It existed already.")
 
 
 def test_a_form_that_is_closed_keeps_what_was_typed_until_it_is_stored(page: Page, fact: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ def test_a_form_that_is_closed_keeps_what_was_typed_until_it_is_stored(page: Pag
     expect(page.get_by_label("Tags, separated by commas")).to_have_value("half, said")
     expect(page.get_by_label("Importance")).to_have_value("2")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+    expect(page.locator("#toasts")).to_contain_text("It existed already.")
     add.click()
     expect(text).to_have_value("")
 

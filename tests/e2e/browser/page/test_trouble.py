@@ -44,7 +44,7 @@ def test_a_server_that_is_gone_is_waited_for(browser: Browser, site: Site) -> No
         page.route("**/v1/**", lambda route: route.abort())
         page.route("**/health", lambda route: route.abort())
         page.get_by_role("searchbox").fill("calibrate")
-        expect(page.get_by_role("alert")).to_contain_text("Nobody answers.")
+        expect(page.get_by_role("alert")).to_contain_text("No answer.")
         page.unroute("**/v1/**")
         page.unroute("**/health")
         settled(page, "calibrate")
@@ -86,7 +86,7 @@ def test_a_server_that_is_gone_is_told_wherever_one_has_scrolled_to(
         page.get_by_role("searchbox").evaluate("box => box.focus({preventScroll: true})")
         page.keyboard.insert_text(" gone")
         alarm = page.get_by_role("alert")
-        expect(alarm).to_contain_text("Nobody answers.")
+        expect(alarm).to_contain_text("No answer.")
         assert page.evaluate("() => scrollY") > 0
         expect(alarm).to_be_in_viewport(ratio=1)
         head, said = page.locator("body > header").bounding_box(), alarm.bounding_box()
@@ -158,7 +158,7 @@ def test_a_server_that_only_reads_offers_nothing_that_writes(browser: Browser, s
         ask(page, "Robin prefers tea")
         expect(page.locator("#add")).to_be_hidden()
         page.locator("#hits h2 button").first.click()
-        expect(page.locator("#memory")).to_contain_text("This server only reads.")
+        expect(page.locator("#memory")).to_contain_text("This server is read-only.")
         expect(page.get_by_role("button", name="Forget", exact=True)).to_have_count(0)
 
 

@@ -69,8 +69,8 @@ async function read(response) {
 function unread(error, response) {
   if (error.name === "AbortError") throw error;
   if (!response.ok) return null;
-  const what = "Ask again; if something was to be changed, first look whether it was.";
-  throw new Failure(response.status, "broken-off", "The server's answer broke off.", what);
+  const what = "Try again; if this was a change, first check whether it was made.";
+  throw new Failure(response.status, "broken-off", "The server's answer was cut off.", what);
 }
 
 function without(values) {

@@ -8,15 +8,15 @@ import { listen } from "./state.js";
 import { many, number, title } from "./words.js";
 
 const STAGES = {
-  top: "Behind the last place",
+  top: "After the last result",
   group: "Another part of a file that is shown",
   evidence: "Too little evidence",
-  "min-score": "Below the least score",
-  "openclaw-selection": "Below the least score",
-  dedup: "Says the same as another",
+  "min-score": "Below the minimum score",
+  "openclaw-selection": "Below the minimum score",
+  dedup: "Same text as another",
   superseded: "Replaced by a newer fact",
   "not-expired": "Expired",
-  budget: "No room in the budget",
+  budget: "Over the token budget",
 };
 const SHOWN = 60; // rows a person still reads; the count tells the rest
 
@@ -35,7 +35,7 @@ function draw() {
 }
 
 function summary(count) {
-  if (!count) return "Every candidate is shown, or nothing was asked yet.";
+  if (!count) return "Every candidate is shown, or there was no search yet.";
   return `${many(count, "candidate")} looked at and not shown. Nothing vanishes without a reason.`;
 }
 

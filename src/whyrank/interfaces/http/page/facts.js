@@ -10,17 +10,17 @@ import { later, say } from "./toasts.js";
 import { sentence, title } from "./words.js";
 
 const PURGING =
-  "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
-  "vector stays on the disk. It can take a while and cannot be taken back.";
+  "Forgetting removes it from the store. Purging also overwrites every byte of its text and vector in the store's " +
+  "file. It can take a while and cannot be undone.";
 
 const MOST_CHARACTERS = 50000; // what the server takes for a fact
 
 const OUTCOMES = {
   stored: "Added.",
-  known: "It was there already.",
-  replacing: "It was there already.",
-  revived: "It was there once, and is valid again.",
-  merged: "A fact that says almost this was there; what is new was added to it.",
+  known: "It existed already.",
+  replacing: "It existed already.",
+  revived: "It existed before and is found again.",
+  merged: "A near-duplicate exists; the new fields were added to it.",
 };
 
 // What was typed and is not stored yet, by the id of the fact it replaces: a form that is closed loses no text.
@@ -125,7 +125,7 @@ export function forget(memory, purge = false) {
     undo: () => spare(memory.id),
     send: async (leaving) => {
       const done = await sent(() => api.forget(memory.id, scope, purge, leaving), "It was not forgotten");
-      if (done?.remains?.length) say(`It still stands in ${done.remains.join(", ")}.`);
+      if (done?.remains?.length) say(`It is still in ${done.remains.join(", ")}.`);
       spare(memory.id);
       renew();
     },

@@ -32,9 +32,9 @@ function draw() {
   const two = pair();
   if (two.length < 2) return fill(panel, ...invitation(two));
   const whole = Math.max(...two.map((hit) => reach(hit.trail)));
-  const flips = h("div", { "data-flips": "", role: "status" }, h("p", {}, "Looking for what would flip them …"));
+  const flips = h("div", { "data-flips": "", role: "status" }, h("p", {}, "Looking for the smallest change …"));
   const cards = two.map((hit) => card(hit, whole));
-  fill(panel, h("h2", {}, "Compare"), ...cards, differences(two), h("h3", {}, "What would flip them"), flips);
+  fill(panel, h("h2", {}, "Compare"), ...cards, differences(two), h("h3", {}, "What would swap them"), flips);
   ask(two, flips);
 }
 
@@ -48,7 +48,7 @@ function pair() {
 function invitation(one) {
   const first = "Tick “compare” at two hits, or press c on each.";
   const next = one.length ? `${title(one[0])} is picked. Pick another one.` : first;
-  const then = "You will see what sets them apart, and the smallest change that would flip them.";
+  const then = "You will see how they differ, and the smallest change that would swap them.";
   return [h("h2", {}, "Compare"), h("p", {}, next), h("p", {}, then)];
 }
 

@@ -11,7 +11,7 @@ const KEYS = [
   ["c", "pick a hit to compare; two picked are compared"],
   ["1 … 6", "open a panel"],
   ["a", "add a fact"],
-  ["r", "put all sliders back"],
+  ["r", "reset all sliders"],
   ["Ctrl+Enter", "in a form: add the fact, or replace it"],
   ["Esc", "close what is open, go back to the search, empty it; once more brings the question back"],
   ["?", "this help"],
@@ -19,7 +19,7 @@ const KEYS = [
 
 const BARS =
   "A bar is a score: each colour is what one signal or stage gave, and together they are the score. Hatched is what " +
-  "was taken away again. Click a bar for the arithmetic.";
+  "was subtracted. Click a bar for the arithmetic.";
 
 function caps(keys) {
   return keys.split("  ").map((key) => h("kbd", {}, key));

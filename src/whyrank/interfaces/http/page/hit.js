@@ -9,8 +9,8 @@ const NAME_BADGES = {
   equal: "exact name",
   accents: "exact name, other accents",
   "same words": "exact name, other order",
-  "one edit": "name, one slip",
-  "two edits": "name, two slips",
+  "one edit": "name, one typo",
+  "two edits": "name, two typos",
   code: "holds the code",
 };
 

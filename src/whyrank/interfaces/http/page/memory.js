@@ -86,7 +86,7 @@ function moment(value) {
 }
 
 function actions(found) {
-  if (now().status?.read_only) return hint("This server only reads.");
+  if (now().status?.read_only) return hint("This server is read-only.");
   if (found.kind !== "fact") {
     return hint("It comes from a file. To change it, change the file and run ", code("whyrank ingest"), ".");
   }

@@ -28,7 +28,7 @@ export function startMissing() {
   fill(
     at("missing"),
     h("h2", {}, "Missing something?"),
-    h("p", {}, "See where the question above lost it, and by how much."),
+    h("p", {}, "See where the search above lost it, and by how much."),
     form,
     h("div", { id: "lost", role: "status" }),
   );
@@ -36,7 +36,7 @@ export function startMissing() {
 
 async function lookFor(wanted) {
   const out = at("lost");
-  const first = "First ask the question above, then say which memory you miss.";
+  const first = "First search above, then name the memory you miss.";
   if (!now().query.trim()) return fill(out, h("p", {}, first));
   asking?.abort();
   const { signal } = (asking = new AbortController());
@@ -111,7 +111,7 @@ async function again(one, choices) {
 
 function notThere(wanted) {
   return [
-    h("p", {}, `Nothing in this store is called “${wanted}”, and nothing is like it.`),
+    h("p", {}, `Nothing in this store is called “${wanted}”, and no name is similar.`),
     hint("It may have been forgotten, may belong to another scope, or its file was never ingested: ",
       code("whyrank ingest PATH"), "."),
   ];

@@ -17,7 +17,7 @@ export function startSliders() {
 
 function draw({ pool }) {
   const panel = at("tune");
-  const first = "Ask something, then turn a slider: the hits are ranked again as you turn it.";
+  const first = "Search for something, then move a slider: the hits are re-ranked as you move it.";
   if (!pool) return fill(panel, h("h2", {}, "Tune"), h("p", {}, first));
   fill(
     panel,

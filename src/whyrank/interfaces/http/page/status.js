@@ -81,7 +81,7 @@ function calibrations(status) {
   const title = h("h3", {}, "From evidence to confidence");
   if (!made.length) {
     const how = [code("whyrank calibrate"), " fits them to these memories."];
-    return [title, hint("Not calibrated yet: default thresholds speak. ", ...how)];
+    return [title, hint("Not calibrated yet: default thresholds are used. ", ...how)];
   }
   return [title, ...made.flatMap((one) => calibration(one))];
 }

@@ -1,9 +1,9 @@
-// Dark, light, or as the system says; remembered in this browser.
+// Dark, light, or as in the system; remembered in this browser.
 
 import { at } from "./dom.js";
 
 const KEY = "whyrank.theme";
-const THEMES = { auto: "as the system says", light: "light", dark: "dark" };
+const THEMES = { auto: "as in the system", light: "light", dark: "dark" };
 const SIGNS = { auto: "◐", light: "☀", dark: "☾" };
 
 /** Put on the remembered colours, and let the button change them. */

@@ -57,7 +57,7 @@ function helpForNothing() {
   return h(
     "p",
     { "data-hint": "" },
-    "Other words, or a name, may do better. If you know it is there, ",
+    "Try other words, or a name. If you know it is there, ",
     button("see where it was lost", () => openTab("missing") ?? at("wanted").focus(), { "data-link": "" }),
     "; if it is not, ",
     button("add it", () => openFact(), { "data-link": "" }),
@@ -108,6 +108,6 @@ function failed(failure, does) {
 }
 
 function headline(failure) {
-  if (failure.code === "gone") return "Nobody answers.";
+  if (failure.code === "gone") return "No answer.";
   return failure.status >= 500 ? "The server could not do it." : "That did not work.";
 }

@@ -19,8 +19,8 @@ export function percent(share) {
 
 export const VERDICTS = {
   found: ["Found", "The best of these answer the question."],
-  weak: ["Weak", "Something is near, but the evidence is thin: read before you rely on it."],
-  nothing: ["Nothing relevant", "These are only the nearest there are. The memory does not seem to hold an answer."],
+  weak: ["Weak", "Some results are similar, but the evidence is thin: read them before you rely on them."],
+  nothing: ["Nothing relevant", "These are only the nearest memories. The store does not seem to contain an answer."],
 };
 
 /** Write a number with so many digits behind the point, a true minus sign before it. */
