@@ -407,7 +407,7 @@ def test_a_model_that_answers_the_same_is_taken(opened: Open, engine: Engine) ->
     assert change.switched
     assert change.agreement is not None
     assert (change.agreement.overlap, change.agreement.lost) == (1.0, ())
-    assert str(change.agreement).endswith("pins lost: none of 1")
+    assert str(change.agreement).endswith("pins lost: 0 of 1")
     with pytest.raises(ConfigError, match="in the background"):
         engine.models.use("large", check=True, background=True)
 
