@@ -856,7 +856,7 @@ MUTANTS = (
         "an id of somebody else is suggested",
         "engine/memories.py",
         "where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())",
-        "where = Where(scopes_in(self._store), include_superseded=True, include_expired=True, now=self._clock())",
+        "where = Where(self._store.scopes(), include_superseded=True, include_expired=True, now=self._clock())",
         "tests/reliability/test_walls.py",
     ),
     Mutant(

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from ... import __version__
 from ...analysis.dates import parse_date
 from ...analysis.tokenizer import LANGUAGES
-from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES
+from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_METADATA_CHARACTERS, MAX_NAME_CHARACTERS, MAX_NAMES
 from ...errors import ConfigError
 from ...ranking.recipes import RECIPES
 from ...types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, TRUSTS
@@ -99,7 +99,7 @@ _PARAMETERS = 1_000  # of one query string: all lists at their maximum length
 _SEEN = r"[^\s\x00-\x1f\x85\ufeff]"
 _UNSEEN = r"[\s\x01-\x1f\x85\ufeff]"
 # Names of scopes begin and end with a visible character.
-SCOPE_PATTERN = rf"^(global|(user|agent|session):{_SEEN}([^\x00]*{_SEEN})?)$"
+SCOPE_PATTERN = rf"^(global|(?!global:)[a-z][a-z0-9_-]*:{_SEEN}([^\x00]*{_SEEN})?)$"
 # Unambiguous, so that matching takes linear time.
 _WITH_TEXT = rf"^{_UNSEEN}*{_SEEN}[^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
@@ -113,6 +113,7 @@ _NAMES = {
     "number": "a number",
     "boolean": "true or false",
     "array": "a list",
+    "object": "an object",
     "null": "null",
 }
 
@@ -215,7 +216,7 @@ def _fitting_any(schemas: Sequence[Schema], value: object) -> Any:
 def _is_of(kind: str, value: object) -> bool:
     types: dict[str, tuple[type, ...]] = {
         "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,),
-        "null": (type(None),),
+        "null": (type(None),), "object": (dict,),
     }  # fmt: skip
     return isinstance(value, types[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
@@ -244,7 +245,7 @@ def _wanted(schema: Schema) -> str:
         most = f"at most {schema['maxItems']}, each {_wanted(schema['items'])}"
         return f"{wanted} of {'at least one and ' if schema.get('minItems') else ''}{most}"
     if schema.get("pattern") == SCOPE_PATTERN:
-        return "global, user:NAME, agent:NAME or session:NAME"
+        return "global, user:NAME, agent:NAME or another KIND:NAME"
     if schema == HEADER_KEY.schema:
         return f"1 to {MAX_NAME_CHARACTERS} letters, digits and signs of ASCII without spaces"
     if schema.get("minLength"):
@@ -285,6 +286,8 @@ KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, 
 HEADER_KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": r"^[!-~]+$"})
 YES_OR_NO = kind({"type": "boolean"})
 TAGS = kind({"type": "array", "items": TEXT.schema, "maxItems": MAX_NAMES})
+METADATA = kind({"type": "object"})
+CONDITIONS = kind({"anyOf": [METADATA.schema, {"type": "string", "maxLength": MAX_METADATA_CHARACTERS}]})
 MOMENT = kind({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]})
 OWN_SCOPE = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": SCOPE_PATTERN})
 _SEVERAL_SCOPES = {"type": "array", "items": OWN_SCOPE.schema, "minItems": 1, "maxItems": MAX_NAMES}
@@ -348,6 +351,7 @@ def _filters(tags: str = "tags") -> tuple[Argument, ...]:
         Argument("decay", one_of(*LIFETIMES), "Only what has this decay class"),
         Argument("min_importance", whole(1, 5), "Only what is at least so important"),
         Argument("language", one_of(*LANGUAGES), "Only what is in this language"),
+        Argument("where", CONDITIONS, 'Only what has such metadata, such as {"status": "open"}; in an address as JSON'),
     )
 
 
@@ -382,6 +386,9 @@ _FACT_FIELDS = (
     ("valid_until", MOMENT, "Until when it is true"),
     ("expires", MOMENT, "When it is no longer found"),
     ("trust", one_of(*TRUSTS), "How far what it says is trusted"),
+    ("metadata", METADATA, "Anything else, as an object"),
+    ("subject", TEXT, "Whom or what it says something about, as a key"),
+    ("attribute", TEXT, "What it says of the subject, as a key"),
 )
 _SUPERSEDES = Argument("supersedes", FACT, "Id or text of the fact it replaces")
 IDEMPOTENCY_KEY = Argument(
