@@ -325,8 +325,6 @@ def metadata_of(given: Mapping[str, object] | str) -> dict[str, Any]:
         raise ConfigError(f"the metadata have {size:,} characters as JSON", f"give at most {MAX_METADATA_CHARACTERS:,}")
     if depth > MAX_METADATA_DEPTH:
         raise ConfigError("the metadata are nested too deep", f"give at most {MAX_METADATA_DEPTH} levels")
-    for text in texts_in(sound):
-        storable("text in the metadata", text)
     return sound
 
 
@@ -340,6 +338,8 @@ def _json_object(name: str, given: Mapping[str, object] | str) -> dict[str, Any]
         raise ConfigError(f"the {name} cannot be read as JSON: {error}", example) from error
     if not isinstance(sound, dict):
         raise ConfigError(f"the {name} is {given!r:.60}, which is no JSON object", example)
+    for text in texts_in(sound):
+        storable(f"text in the {name}", text)
     return sound
 
 

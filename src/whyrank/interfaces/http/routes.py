@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from http import HTTPStatus
@@ -19,7 +20,7 @@ from urllib.parse import parse_qsl
 from ... import __version__
 from ...analysis.dates import parse_date
 from ...analysis.tokenizer import LANGUAGES
-from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_METADATA_CHARACTERS, MAX_NAME_CHARACTERS, MAX_NAMES
+from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES
 from ...errors import ConfigError
 from ...ranking.recipes import RECIPES
 from ...types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, TRUSTS
@@ -106,7 +107,7 @@ _NO_NUL = r"^[^\x00]*$"
 # A day, or a moment of a day, in UTC where no offset is given; RFC 3339, seconds and offset may be left out.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,3})?", re.ASCII)
 _NAMES = {
     "string": "a text",
     "integer": "a whole number",
@@ -175,6 +176,9 @@ def _typed(kind: object, text: str) -> object:
         return float(text)
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"
+    if kind == "object":
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
     return text
 
 
@@ -286,8 +290,7 @@ KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, 
 HEADER_KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": r"^[!-~]+$"})
 YES_OR_NO = kind({"type": "boolean"})
 TAGS = kind({"type": "array", "items": TEXT.schema, "maxItems": MAX_NAMES})
-METADATA = kind({"type": "object"})
-CONDITIONS = kind({"anyOf": [METADATA.schema, {"type": "string", "maxLength": MAX_METADATA_CHARACTERS}]})
+METADATA = kind({"type": "object", "propertyNames": {"pattern": _NO_NUL}, "additionalProperties": named("Json")})
 MOMENT = kind({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]})
 OWN_SCOPE = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": SCOPE_PATTERN})
 _SEVERAL_SCOPES = {"type": "array", "items": OWN_SCOPE.schema, "minItems": 1, "maxItems": MAX_NAMES}
@@ -351,7 +354,7 @@ def _filters(tags: str = "tags") -> tuple[Argument, ...]:
         Argument("decay", one_of(*LIFETIMES), "Only what has this decay class"),
         Argument("min_importance", whole(1, 5), "Only what is at least so important"),
         Argument("language", one_of(*LANGUAGES), "Only what is in this language"),
-        Argument("where", CONDITIONS, 'Only what has such metadata, such as {"status": "open"}; in an address as JSON'),
+        Argument("where", METADATA, 'Only what has such metadata, such as {"status": "open"}'),
     )
 
 
@@ -530,7 +533,9 @@ def _body(operation: Operation, fields: tuple[Argument, ...]) -> dict[str, Any]:
 
 
 def _parameter(name: str, place: str, about: str, schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": False, "description": about, "schema": schema, **more}
+    is_object = schema.get("type") == "object"  # written as JSON
+    of = {"content": {"application/json": {"schema": schema}}} if is_object else {"schema": schema}
+    return {"name": name, "in": place, "required": False, "description": about, **of, **more}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:

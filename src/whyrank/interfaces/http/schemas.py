@@ -75,7 +75,7 @@ _PLACE_AND_TEXT = {
     "kind": _name_of(*KINDS),
     "scope": TEXT,
     "tags": listing(TEXT),
-    "metadata": table({}),
+    "metadata": table(named("Json")),
     "date": or_null(MOMENT),
 }
 _TRUST = _name_of(*TRUSTS)
@@ -186,6 +186,14 @@ SCHEMAS: dict[str, Schema] = {
         format=FORMAT,
     ),
     "Notice": record(code=TEXT, message=TEXT),
+    "Json": {
+        "anyOf": [
+            {"type": "string", "pattern": r"^[^\x00]*$"},
+            {"type": ["number", "boolean", "null"]},
+            listing(named("Json")),
+            {"type": "object", "propertyNames": {"pattern": r"^[^\x00]*$"}, "additionalProperties": named("Json")},
+        ]
+    },
     "Part": _PART,
     "Term": _TERM,
     "Step": _STEP,
