@@ -855,8 +855,8 @@ MUTANTS = (
     Mutant(
         "an id of somebody else is suggested",
         "engine/memories.py",
-        "where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())",
-        "where = Where(scopes_in(self._store), include_superseded=True, include_expired=True, now=self._clock())",
+        "seen = visible_scopes(scope, self._store)",
+        "seen = self._store.scopes()",
         "tests/reliability/test_walls.py",
     ),
     Mutant(

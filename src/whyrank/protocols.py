@@ -402,6 +402,9 @@ class Memories(Protocol):
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope with the same text, ignoring case and white space."""
 
+    def scopes(self, within: Scope | None = None) -> frozenset[Scope]:
+        """Return the scopes that hold memories or have held some: all, or one and those below it."""
+
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return the result of a write with an idempotency key in the scope, if there was one."""
 

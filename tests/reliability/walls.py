@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 NOW, DAY = 1_700_000_000, 86_400
-SCOPES = ("global", "user:ann", "user:bob", "agent:mill")
-ASKED = (("global",), ("user:ann",), ("user:bob",), ("user:ann", "agent:mill"))  # the global scope is seen beside them
+SCOPES = ("global", "user:ann", "user:bob", "agent:mill", "user:ann/agent:mill")
+# The global scope is seen beside them.
+ASKED = (("global",), ("user:ann",), ("user:bob",), ("user:ann", "agent:mill"), ("user:ann/*",))
+BELOW = {"user:ann/*": ("user:ann", "user:ann/agent:mill")}
 WORDS = (
     "tea", "téa", "teas", "milk", "green", "pot", "oil", "engine", "remind", "note", "E-47", "kettle", "blue", "boat",
 )  # fmt: skip
@@ -83,7 +85,8 @@ class Pair:
     """A shared store and one of some scopes alone, under one clock."""
 
     def __init__(self, folder: Path, asked: tuple[str, ...], near: str, stack: ExitStack) -> None:
-        self.seen, self.now = {*asked, "global"}, float(NOW)
+        seen = (scope for one in asked for scope in BELOW.get(one, (one,)))
+        self.seen, self.now = {*seen, "global"}, float(NOW)
         self.shared, self.alone = (stack.enter_context(closing(self._opened(folder / name, near))) for name in "sa")
 
     def _opened(self, folder: Path, near: str) -> Engine:
@@ -163,6 +166,7 @@ def drawn(chance: random.Random, scope: str, ids: list[str], texts: list[str], v
         "expires": chance.choice([None, None, NOW + 5 * DAY, NOW + 50 * DAY]),
         "entities": chance.choice([[], ["Tea"], ["Blue Boat"]]),
         "key": chance.choice([None, None, "one", "two"]),
+        "metadata": chance.choice([{}, {"n": chance.randint(1, 3)}, {"n": 2, "place": _text(chance)}]),
     }
     return Deed(scope, verb, (text,), {"scope": scope, **fields})
 
@@ -178,7 +182,16 @@ def _document(chance: random.Random, name: str, scope: str) -> Document:
 def _question(chance: random.Random, asked: tuple[str, ...]) -> Deed:
     text = chance.choice([*QUESTIONS, _text(chance), _text(chance)])
     filters: dict[str, Any] = chance.choice(
-        [{}, {}, {"tags": ["x"]}, {"kind": "fact"}, {"include_superseded": True}, {"path": "a*"}]
+        [
+            {},
+            {},
+            {"tags": ["x"]},
+            {"kind": "fact"},
+            {"include_superseded": True},
+            {"path": "a*"},
+            {"where": {"n": {"$gt": 1}}},
+            {"where": {"place": {"$ne": "tea"}}},
+        ]
     )
     options = {"scope": [*asked], "recipe": chance.choice(RECIPES), "limit": chance.choice((3, 50)), **filters}
     return Deed("", "search", (text,), options)

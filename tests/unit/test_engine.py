@@ -11,6 +11,7 @@ import whyrank
 from tests.minilm import MODELS, installed
 from whyrank.engine.arguments import Filters
 from whyrank.errors import ConfigError, NotFound, StoreError
+from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Document, Scope
 from whyrank.types.query import Where
 
@@ -48,7 +49,14 @@ def test_add_refuses_what_cannot_be_stored(engine: whyrank.Engine, text: str) ->
 @pytest.mark.parametrize(
     "fields",
     [
-        {"scope": "planet:earth"},
+        {"scope": "Planet:earth"},
+        {"scope": "planet"},
+        {"scope": "team:a/*"},
+        {"metadata": ["a"]},
+        {"metadata": "{"},
+        {"metadata": {"a": float("nan")}},
+        {"metadata": {"a": "\0"}},
+        {"metadata": {"a": object()}},
         {"scope": "user:"},
         {"category": "gossip"},
         {"importance": 6},
@@ -496,7 +504,7 @@ def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: 
 
 
 def test_filters_that_say_nothing_ask_what_a_question_without_filters_asks() -> None:
-    assert Filters().where(5.0) == Where(now=5.0)
+    assert Filters().for_store(MemoryStore(), 5.0) == Where(now=5.0)
 
 
 @pytest.mark.parametrize("place", ["no/such/memory.db", "no/such/.whyrank/memory.db"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +13,12 @@ from ..analysis.dates import parse_date
 from ..analysis.normalize import clean, is_clean
 from ..analysis.tokenizer import LANGUAGES
 from ..errors import ConfigError
-from ..types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, Scope, visible
-from ..types.query import SYNTAXES, Deadline, Query, Where
+from ..types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, Scope, texts_in, visible
+from ..types.query import SYNTAXES, All, Compares, Deadline, Either, Not, Query, Where, leaves
 
 if TYPE_CHECKING:
     from ..protocols import Store
+    from ..types.query import Expression, Operator
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 
@@ -30,10 +31,15 @@ MAX_NAMES = 200
 MAX_SCOPES = 1_000  # of one question; each is a part of the index of its own
 MAX_IDS = 1_000  # of one request
 _BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
-_SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
+MAX_METADATA_CHARACTERS = 20_000  # of a memory, as JSON
+MAX_METADATA_DEPTH = 8
+MAX_FILTER_DEPTH = 16
+MAX_CONDITIONS = 200  # of one metadata filter
+_SCOPES = "write global, user:NAME, agent:NAME or another KIND:NAME, or a path of them (team:NAME/agent:NAME)"
 _ONE_EACH = "give each separately (--scope user:1 --scope user:2, or a list) where several are allowed"
 # A name may hold a comma ("user:Doe, Jane"), but none goes on like this.
-_FURTHER_SCOPE = re.compile(r"[,;|]\s*(?:global\s*$|user:|agent:|session:)")
+_FURTHER_SCOPE = re.compile(r"[,;|]\s*(?:global\s*$|user:|agent:|session:|project:|team:)")
+_BELOW = "/*"  # behind a scope: it, and all below it
 # Arguments of searches and lists beside filters: a mistyped one is suggested too.
 _BESIDE = (
     "limit",
@@ -67,9 +73,10 @@ class Filters:
     decay: str | None = None
     min_importance: int | None = None
     language: str | None = None
+    where: Mapping[str, object] | str | None = None
 
-    def where(self, now: float) -> Where:
-        """Return the filter the stores understand; refuse what makes no sense."""
+    def for_store(self, store: Store, now: float) -> Where:
+        """Return the filter that a store understands; refuse what makes no sense."""
         if self.kind is not None and self.kind not in KINDS:
             raise ConfigError(f"there is no kind {self.kind!r}", f"the kinds are {', '.join(KINDS)}")
         if self.path is not None and not isinstance(self.path, str):
@@ -84,7 +91,7 @@ class Filters:
         check_importance(self.min_importance)
         check_language(self.language)
         return Where(
-            scopes=visible(scopes_of(self.scope)),
+            scopes=visible_scopes(self.scope, store),
             kinds=frozenset({self.kind} if self.kind else ()),
             tags=frozenset(clean(tag).text for tag in _few("tag", _several(self.tags))),
             path=None if self.path is None else clean(self.path).text,
@@ -97,6 +104,7 @@ class Filters:
             decay=self.decay,
             min_importance=self.min_importance,
             language=self.language,
+            metadata=None if self.where is None else metadata_filter(self.where),
         )
 
 
@@ -107,9 +115,9 @@ class ListFilters(Filters):
     superseded: bool = False
     expired: bool = False
 
-    def where(self, now: float) -> Where:
-        """Return the filter the stores understand."""
-        return replace(Filters.where(self, now), only_superseded=self.superseded, only_expired=self.expired)
+    def for_store(self, store: Store, now: float) -> Where:
+        """Return the filter that a store understands."""
+        return replace(Filters.for_store(self, store, now), only_superseded=self.superseded, only_expired=self.expired)
 
 
 def filters_of(kind: type[Read], given: Mapping[str, Any]) -> Read:
@@ -139,6 +147,8 @@ def scope_of(scope: str | Scope) -> Scope:
             raise ConfigError(f"the scope has {len(scope):,} characters", f"give at most {MAX_NAME_CHARACTERS}")
         if _FURTHER_SCOPE.search(scope):
             raise ConfigError(f"{scope!r} is more than one scope", _ONE_EACH)
+        if scope.rstrip().endswith(_BELOW):
+            raise ConfigError(f"{scope!r} stands for several scopes", "name one; a pattern is for searches and lists")
         return Scope.parse(scope)
     except ValueError as error:
         raise ConfigError(f"{scope!r} is not a scope", _SCOPES) from error
@@ -146,30 +156,44 @@ def scope_of(scope: str | Scope) -> Scope:
 
 def scopes_of(scopes: Scopes) -> list[Scope]:
     """Read any number of scopes."""
+    return [scope_of(scope) for scope in _each_scope(scopes)]
+
+
+def visible_scopes(scopes: Scopes, store: Store) -> frozenset[Scope]:
+    """Return the scopes that a caller of these sees: `team:a/*` is `team:a` and all below it that the store knows."""
+    seen = set[Scope]()
+    for scope in _each_scope(scopes):
+        if isinstance(scope, str) and scope.rstrip().endswith(_BELOW):
+            seen |= _scopes_below(scope, store)
+        else:
+            seen.add(scope_of(scope))
+    return visible(seen)
+
+
+def _scopes_below(pattern: str, store: Store) -> set[Scope]:
+    above = scope_of(pattern.rstrip().removesuffix(_BELOW))
+    found = {above, *store.scopes(above)}
+    if len(found) > MAX_SCOPES:
+        raise ConfigError(f"{pattern!r} stands for {len(found):,} scopes", f"ask for at most {MAX_SCOPES:,} at a time")
+    return found
+
+
+def _each_scope(scopes: Scopes) -> list[str | Scope]:
     if scopes is None:
         return []
     if isinstance(scopes, str | Scope):
-        return [scope_of(scopes)]
+        return [scopes]
     if not isinstance(scopes, Iterable):
         raise ConfigError(f"{scopes!r:.60} is not a scope", _SCOPES)
     given = list(scopes)
     if len(given) > MAX_SCOPES:
         raise ConfigError(f"there are {len(given):,} scopes", f"give at most {MAX_SCOPES:,}")
-    return [scope_of(scope) for scope in given]
+    return given
 
 
 def share_of(scopes: Scopes) -> frozenset[Scope] | None:
     """Parse the scopes whose share of a store is meant, global included; None means the whole store."""
     return None if scopes is None else visible(scopes_of(scopes))
-
-
-def scopes_in(store: Store) -> frozenset[Scope]:
-    """Return all valid scopes of a store; an invalid one was damaged, and `doctor` names its memories."""
-    found = set[Scope]()
-    for scope in store.status("").scopes:
-        with suppress(ValueError):
-            found.add(Scope.parse(scope))
-    return frozenset(found)
 
 
 def moment(name: str, value: object) -> float | None:
@@ -183,6 +207,7 @@ def moment(name: str, value: object) -> float | None:
 
 
 def query_of(
+    store: Store,
     text: str,
     filters: Mapping[str, Any],
     now: float,
@@ -202,7 +227,7 @@ def query_of(
     if not isinstance(text, str):
         raise ConfigError(f"the query is {text!r}", "give a text")
     check_counts(0, limit=limit, offset=offset)
-    where = filters_of(Filters, filters).where(now) if filters else Where(now=now)
+    where = filters_of(Filters, filters).for_store(store, now) if filters else Where(now=now)
     chosen = next((known for known in SYNTAXES if known == syntax), None)
     if chosen is None:
         raise ConfigError(f"there is no syntax {syntax!r}", f"the syntaxes are {', '.join(SYNTAXES)}")
@@ -291,6 +316,120 @@ def _several(texts: str | Sequence[str]) -> Sequence[str]:
     if not all(isinstance(text, str) for text in given):
         raise ConfigError(f"{texts!r:.60} is neither a text nor a list of texts", "give one text, or a list of texts")
     return given
+
+
+def metadata_of(given: Mapping[str, object] | str) -> dict[str, Any]:
+    """Read metadata: a JSON object, or its text; keys are sorted, so that equal metadata are written alike."""
+    sound = _json_object("metadata", given)
+    size, depth = len(json.dumps(sound, ensure_ascii=False)), _depth(sound)
+    if size > MAX_METADATA_CHARACTERS:
+        raise ConfigError(f"the metadata have {size:,} characters as JSON", f"give at most {MAX_METADATA_CHARACTERS:,}")
+    if depth > MAX_METADATA_DEPTH:
+        raise ConfigError("the metadata are nested too deep", f"give at most {MAX_METADATA_DEPTH} levels")
+    return sound
+
+
+def _json_object(name: str, given: Mapping[str, object] | str) -> dict[str, Any]:
+    """Return a JSON object as `json` reads it, with sorted keys."""
+    example = 'write an object, for instance {"status": "open"}'
+    try:
+        read = json.loads(given) if isinstance(given, str) else given
+        sound = json.loads(json.dumps(read, sort_keys=True, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"the {name} cannot be read as JSON: {error}", example) from error
+    if not isinstance(sound, dict):
+        raise ConfigError(f"the {name} is {given!r:.60}, which is no JSON object", example)
+    for text in texts_in(sound):
+        storable(f"text in the {name}", text)
+    return sound
+
+
+def _depth(value: object) -> int:
+    inner: Iterable[object] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
+
+
+_AN_ORDER: tuple[Operator, ...] = ("$gt", "$gte", "$lt", "$lte")
+_OPERATORS = ("$eq", "$ne", *_AN_ORDER, "$in", "$nin", "$not")
+_COMBINING = ("$and", "$or", "$not")
+
+
+def metadata_filter(given: Mapping[str, object] | str) -> Expression | None:
+    """Read a filter on metadata, an object in the manner of MongoDB; None if it asks for nothing.
+
+    `{"status": "open", "priority": {"$gte": 2}}`; `$and`, `$or` and `$not` combine such objects.
+    """
+    read = _json_object("filter", given)
+    if not read:
+        return None
+    if _depth(read) > MAX_FILTER_DEPTH:
+        raise ConfigError("the filter is nested too deep", f"give at most {MAX_FILTER_DEPTH} levels")
+    whole = _condition(read)
+    if sum(1 for _ in leaves(whole)) > MAX_CONDITIONS:
+        raise ConfigError("the filter has too many conditions", f"give at most {MAX_CONDITIONS}")
+    return whole
+
+
+def _condition(read: object) -> Expression:
+    """Return the conditions of one object together."""
+    if not isinstance(read, dict) or not read:
+        raise ConfigError(f"{json.dumps(read):.60} is no condition", 'write one, for instance {"status": "open"}')
+    parts = [part for name, value in read.items() for part in _conditions(name, value)]
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _conditions(name: str, value: object) -> list[Expression]:
+    """Return the conditions under one name: those of a field, or a combination."""
+    if not name.startswith("$"):
+        return _of_field(name, value)
+    if name == "$not":
+        return [Not(_condition(value))]
+    if name not in _COMBINING:
+        raise _unknown_operator(name, _COMBINING, "beside fields")
+    if not isinstance(value, list) or not value:
+        raise ConfigError(f"{name} is {json.dumps(value):.60}", "give it a list of conditions")
+    parts = tuple(map(_condition, value))
+    return [parts[0] if len(parts) == 1 else All(parts) if name == "$and" else Either(parts)]
+
+
+def _of_field(name: str, value: object) -> list[Expression]:
+    """Return the conditions on one field; a value without an operator must be equal."""
+    if isinstance(value, dict) and any(key.startswith("$") for key in value):
+        return [_comparison(name, operator, wanted) for operator, wanted in value.items()]
+    return [_comparison(name, "$eq", value)]
+
+
+def _comparison(name: str, operator: str, wanted: Any) -> Expression:
+    """Return one comparison; what is not equal includes memories without the field."""
+    if operator == "$not":
+        if not isinstance(wanted, dict):
+            raise ConfigError(f"$not of {name} is {json.dumps(wanted):.60}", 'give it a comparison, such as {"$gt": 2}')
+        parts = tuple(_of_field(name, wanted))
+        return Not(parts[0] if len(parts) == 1 else All(parts))
+    if operator in ("$in", "$nin") and not isinstance(wanted, list):
+        raise ConfigError(f"{operator} of {name} is {json.dumps(wanted):.60}", "give it a list of values")
+    order = next((known for known in _AN_ORDER if known == operator), None)
+    if order and (isinstance(wanted, bool) or not isinstance(wanted, str | int | float)):
+        raise ConfigError(f"{operator} of {name} is {json.dumps(wanted):.60}", "give it a number or a text")
+    written = json.dumps(wanted, ensure_ascii=False)
+    match operator:
+        case "$eq":
+            return Compares(name, "$eq", written)
+        case "$ne":
+            return Not(Compares(name, "$eq", written))
+        case "$in":
+            return Compares(name, "$in", written)
+        case "$nin":
+            return Not(Compares(name, "$in", written))
+    if order is None:
+        raise _unknown_operator(operator, _OPERATORS, f"for {name}")
+    return Compares(name, order, written)
+
+
+def _unknown_operator(name: str, known: Sequence[str], place: str) -> ConfigError:
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return ConfigError(f"there is no operator {name!r} {place}", hint)
 
 
 def fact_text(text: str) -> str:

@@ -19,7 +19,7 @@ from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
 from ..search.explain import Why, why
 from ..search.searcher import Searcher
-from ..types.memory import GLOBAL, Notice, Order, Scope, visible
+from ..types.memory import GLOBAL, Notice, Order, Scope
 from .arguments import (
     UNSAID,
     Filters,
@@ -28,10 +28,10 @@ from .arguments import (
     identity_of,
     query_of,
     scope_of,
-    scopes_in,
     scopes_of,
     share_of,
     storable,
+    visible_scopes,
 )
 from .facts import Facts, Fields
 from .maintenance import LOSSES, Maintenance, stale_notices
@@ -256,7 +256,17 @@ class Engine:
         size = self._limit if limit is None else limit
         allowed_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         asked = query_of(
-            query, filters, self._clock(), size, offset, syntax, strict, max_tokens, min_confidence, allowed_ms
+            self._store,
+            query,
+            filters,
+            self._clock(),
+            size,
+            offset,
+            syntax,
+            strict,
+            max_tokens,
+            min_confidence,
+            allowed_ms,
         )
         chosen, unused = self._policy(recipe)
         widened: tuple[Notice, ...] = ()
@@ -295,7 +305,9 @@ class Engine:
         from ..search.explain import pooled
 
         size = self._limit if limit is None else limit
-        asked = query_of(query, filters, self._clock(), size, offset, syntax, strict, max_tokens, min_confidence)
+        asked = query_of(
+            self._store, query, filters, self._clock(), size, offset, syntax, strict, max_tokens, min_confidence
+        )
         widened: tuple[Notice, ...] = ()
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
@@ -351,7 +363,8 @@ class Engine:
 
         With `over` the result is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked = query_of(query, filters, self._clock(), self._limit if limit is None else limit, syntax=syntax)
+        size = self._limit if limit is None else limit
+        asked = query_of(self._store, query, filters, self._clock(), size, syntax=syntax)
         widened: tuple[Notice, ...] = ()
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
@@ -602,7 +615,7 @@ class Engine:
 
     def calibrate(self, *, scope: Scopes = None, progress: Progress | None = None) -> Calibration:
         """Calibrate the confidence thresholds on the memories visible to this scope."""
-        return self._calibrator.calibrate(visible(scopes_of(scope)), progress, self._serving.embedder)
+        return self._calibrator.calibrate(visible_scopes(scope, self._store), progress, self._serving.embedder)
 
     def tune(
         self,
@@ -618,7 +631,7 @@ class Engine:
         from ..evaluation.tuning import TuningSetup, tuned
 
         check_counts(1, queries=queries)
-        where = Filters(scope=scope).where(self._clock())
+        where = Filters(scope=scope).for_store(self._store, self._clock())
         with self._copied() as store:
             stage = TuningSetup(store, self._serving.embedder, self.config, where)
             tuning = tuned(stage, recipe, queries, seed, progress or (lambda *_: None))
@@ -670,7 +683,7 @@ class Engine:
         from .export import Exporter, write_lines, written_whole
 
         said: MutableSequence[Notice] = [] if notices is None else notices
-        owners = sorted(scopes_in(self._store)) if every_scope else [scope_of(scope)]
+        owners = sorted(self._store.scopes()) if every_scope else [scope_of(scope)]
         tick: Progress = progress or (lambda done, total, label: None)
         exporter = Exporter(self._store, self.pins.board(), self._clock)
         # Closed before the store is, also where the reader of a stream has gone.
@@ -700,7 +713,7 @@ class Engine:
 
         items = items_in(format_name, Path(path))
         importer = Importer(self._store, self._writer.write, self.pins.board(), self._language, self._clock())
-        done = importer.run(items, scopes_in(self._store), dry_run, progress or (lambda *_: None))
+        done = importer.run(items, self._store.scopes(), dry_run, progress or (lambda *_: None))
         if done.new and not dry_run:
             self._store.settle(done.scopes)
             self._calibrator.renew(sorted(done.scopes), progress)

@@ -20,6 +20,7 @@ from ..protocols import Changes, FileRecord, Store, Written
 from ..search.searcher import altered_notices
 from ..types.memory import GLOBAL, KINDS, TRUSTS, Former, Memory, MemoryId, Notice, Scope, Source
 from ..types.query import Where
+from .arguments import metadata_of
 from .records import MOMENTS, as_change, exact_moment, lost_past, shown_in_part
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ FORMAT = 1
 _PLAIN = (
     "id", "kind", "text", "name", "title", "slug", "owner", "summary", "category", "importance", "decay",
     "expires_given", "evergreen", "supersedes", "superseded_by", "trust", "session", "speaker", "position", "recalls",
+    "subject", "attribute",
 )  # fmt: skip
 _LISTS = ("aliases", "headings", "tags", "entities")
 _PLACE = ("path", "start_line", "end_line", "content_hash")
@@ -70,6 +72,7 @@ def as_record(one: Record) -> dict[str, Any]:
         "start_line": place.start_line,
         "end_line": place.end_line,
         "content_hash": place.content_hash,
+        "metadata": memory.metadata,
         "history": [{**as_change(former), **_finer(former)} for former in formers],
         "format": FORMAT,
         **({"keys": dict(sorted(keys.items()))} if keys else {}),
@@ -148,10 +151,18 @@ def _record(said: Mapping[str, Any]) -> Record:
         _check(isinstance(value, str) if name in ("path", "content_hash") else _is_whole(value), name, value)
     source = Source(**place) if place["path"] or place["content_hash"] else None
     scope = Scope.parse(_text("scope", said["scope"]))
-    memory = Memory(**plain, **lists, **moments, source=source, scope=scope)
+    metadata = _metadata(_section(said, "metadata", dict))
+    memory = Memory(**plain, **lists, **moments, source=source, scope=scope, metadata=metadata)
     formers = tuple(_former(memory.id, one) for one in _section(said, "history", list))
     keys = {_text("key", key): _text("key", value) for key, value in _section(said, "keys", dict).items()}
     return Record(memory, formers, keys, _file(memory, said.get("file")))
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    try:
+        return metadata_of(value)
+    except ConfigError as error:
+        raise ValueError(f"its metadata: {error.message}") from error
 
 
 def _plain(name: str, value: Any) -> Any:

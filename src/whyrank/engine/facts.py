@@ -48,6 +48,7 @@ from .arguments import (
     check_decay,
     check_importance,
     fact_text,
+    metadata_of,
     moment,
     name_of,
     scope_of,
@@ -67,7 +68,7 @@ Keys = Mapping[tuple[Scope, str], Written]  # of writes, with what each came to
 
 
 class Fields(TypedDict, total=False):
-    """Fields of a fact beside its text; None, "" or () leaves a field unset, or clears it in an update."""
+    """Fields of a fact beside its text; None, "", () or {} leaves a field unset, or clears it in an update."""
 
     name: str
     category: str
@@ -80,6 +81,9 @@ class Fields(TypedDict, total=False):
     valid_until: object
     expires: object
     trust: str
+    metadata: Mapping[str, object] | str | None
+    subject: str
+    attribute: str
 
 
 NOTHING_CHANGED = Notice("nothing-changed", "it has these values already, so nothing was written")
@@ -183,12 +187,15 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "decay": _decay,
     **{name: _moment(name) for name in ("date", "valid_from", "valid_until", "expires")},
     "trust": _trust,
+    "metadata": lambda value: metadata_of(value or {}),
+    "subject": lambda value: name_of("subject", value or ""),
+    "attribute": lambda value: name_of("attribute", value or ""),
 }
-_SAYS_NOTHING: tuple[object, ...] = (None, "", ())
+_SAYS_NOTHING: tuple[object, ...] = (None, "", (), {})
 
 
 def said(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are set: None, "" and () count as absent when a fact is added."""
+    """Return the fields that are set: None, "", () and {} count as absent when a fact is added."""
     return {key: value for key, value in fields.items() if value not in _SAYS_NOTHING}
 
 
@@ -240,6 +247,9 @@ def enriched(memory: Memory, other: Memory, now: float) -> Memory:
         expires=longest.expires,
         expires_given=longest.expires_given,
         trust=min(memory.trust, other.trust, key=TRUSTS.index),
+        metadata={**other.metadata, **memory.metadata},
+        subject=memory.subject or other.subject,
+        attribute=memory.attribute or other.attribute,
     )
 
 
@@ -259,7 +269,7 @@ def _either(memory: Memory, other: Memory) -> int | None:
 # Fields recorded in the history: all that `update` and `add` may change.
 _TOLD = (
     "text", "name", "category", "tags", "entities", "importance", "decay", "date", "valid_from", "valid_until",
-    "expires", "supersedes", "superseded_by", "superseded_at", "trust",
+    "expires", "supersedes", "superseded_by", "superseded_at", "trust", "metadata", "subject", "attribute",
 )  # fmt: skip
 
 
@@ -704,6 +714,8 @@ class Facts:
         for place, one in enumerate(documents):
             if not isinstance(one, Document):
                 raise ConfigError(f"{one!r:.80} is not a document", "give whyrank.Document(id, text, title=TITLE)")
+            if one.tags or one.metadata:
+                one = replace(one, tags=tags_of(one.tags), metadata=metadata_of(one.metadata))
             memories = made[one.scope, one.id] = [*memories_of(one, size, now, place)]
             count += len(memories)
             if count >= MEMORIES_PER_BATCH:

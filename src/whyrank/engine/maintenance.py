@@ -9,7 +9,6 @@ from ..analysis.names import probe_for
 from ..protocols import ALTERED, UNREADABLE
 from ..types.memory import Notice, Scope
 from ..types.query import Where
-from .arguments import scopes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,12 +50,12 @@ class Maintenance:
 
     def stale_count(self, scopes: frozenset[Scope] | None = None) -> int:
         """Count the memories of some scopes, or of all, that an earlier analyzer indexed."""
-        readers = self._store.readers(scopes_in(self._store) if scopes is None else scopes)
+        readers = self._store.readers(self._store.scopes() if scopes is None else scopes)
         return sum(count for reader, count in readers.items() if reader < READER_VERSION)
 
     def stale_notices(self, scopes: frozenset[Scope] | None = None) -> tuple[Notice, ...]:
         """Return notices on memories, of some or all scopes, that another analyzer version indexed."""
-        return stale_notices(self._store.readers(scopes_in(self._store) if scopes is None else scopes))
+        return stale_notices(self._store.readers(self._store.scopes() if scopes is None else scopes))
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Reindex all memories that an earlier analyzer indexed; return their number.
@@ -71,7 +70,7 @@ class Maintenance:
 
     def damage_notices(self) -> tuple[Notice, ...]:
         """Return notices of known damage without a full check: rows set aside, and damage of the last search."""
-        where = Where(scopes_in(self._store), now=self._clock())
+        where = Where(self._store.scopes(), now=self._clock())
         aside = self._store.named(probe_for("?"), where, 1).notices
         return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code in LOSSES)
 

@@ -10,7 +10,7 @@ from ..protocols import UNREADABLE, Changes, Recall, SortingKey, Store
 from ..search.confidence import notes_about
 from ..search.explain import OF_A_SCOPE
 from ..search.searcher import altered_notices
-from ..types.memory import GLOBAL, REFRESHED, Former, Memory, MemoryId, Notice, Order, Scope, expiry, visible
+from ..types.memory import GLOBAL, REFRESHED, Former, Memory, MemoryId, Notice, Order, Scope, expiry
 from ..types.query import Where
 from .arguments import (
     MAX_LISTED,
@@ -21,8 +21,8 @@ from .arguments import (
     filters_of,
     identity_of,
     scope_of,
-    scopes_in,
     scopes_of,
+    visible_scopes,
 )
 from .records import Forgotten, shown_in_part
 
@@ -52,7 +52,7 @@ class Memories:
     def _all_of(self, identities: Sequence[MemoryId], scope: Scopes) -> Sequence[Memory]:
         wanted = [identity_of(identity) for identity in identities]
         wanted = list(dict.fromkeys(wanted))
-        found = self._store.get(wanted, visible(scopes_of(scope)))
+        found = self._store.get(wanted, visible_scopes(scope, self._store))
         for identity in wanted:
             if identity not in found:
                 raise NotFound(f"there is no memory {identity!r}", f"`whyrank list` shows all ids; {OF_A_SCOPE}")
@@ -69,7 +69,8 @@ class Memories:
         """Return the visible path or id nearest to one that does not exist, if one is near."""
         from ..search.explain import meant
 
-        where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())
+        seen = visible_scopes(scope, self._store)
+        where = Where(seen, include_superseded=True, include_expired=True, now=self._clock())
         return meant(self._store, where, identity_of(identity))
 
     def list(
@@ -87,7 +88,7 @@ class Memories:
         """
         check_counts(0, limit=limit, offset=offset)
         check_order(sort)
-        where = filters_of(ListFilters, filters).where(self._clock())
+        where = filters_of(ListFilters, filters).for_store(self._store, self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
     def list_notices(self, shown: Iterable[Memory] = (), **filters: Any) -> tuple[Notice, ...]:
@@ -96,7 +97,7 @@ class Memories:
         Also on memories left out because the tags of the filter were damaged; and on those of `shown` that could not be
         read whole.
         """
-        where = filters_of(ListFilters, filters).where(self._clock())
+        where = filters_of(ListFilters, filters).for_store(self._store, self._clock())
         asked_nothing = self._store.keyword((), where, 1)
         lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
         listed = [*shown]
@@ -108,7 +109,7 @@ class Memories:
 
     def text_notices(self, shown: Iterable[Memory], *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Return notices on memories whose texts are not as they were stored."""
-        read = self._store.fetch([memory.id for memory in shown], visible(scopes_of(scope)))
+        read = self._store.fetch([memory.id for memory in shown], visible_scopes(scope, self._store))
         return tuple(altered_notices(len(read.altered)))
 
     def extraction_rejects(self, *, scope: str | Scope = GLOBAL) -> Sequence[PartRecord]:
@@ -122,14 +123,14 @@ class Memories:
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return the former states of a memory, one for each change, the latest last."""
         memory = self.get(identity, scope=scope)
-        return self._store.history([memory.id], visible(scopes_of(scope))).get(memory.id, [])
+        return self._store.history([memory.id], visible_scopes(scope, self._store)).get(memory.id, [])
 
     def replaced(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Memory]:
         """Return the chain of memories that a memory superseded, the latest first."""
         chain: list[Memory] = []
         sought = self.get(identity, scope=scope).supersedes
         while sought is not None and sought not in {memory.id for memory in chain}:
-            found = self._store.get([sought], visible(scopes_of(scope))).get(sought)
+            found = self._store.get([sought], visible_scopes(scope, self._store)).get(sought)
             if found is None:
                 break
             chain.append(found)
@@ -187,9 +188,9 @@ class Memories:
     ) -> Sequence[Memory]:
         """Delete and return the expired memories that the scope sees, or those of every scope."""
         now = self._clock()
-        scopes = scopes_in(self._store) if every_scope else None
+        scopes = self._store.scopes() if every_scope else None
         where = Where(
-            visible(scopes_of(scope)) if scopes is None else scopes,
+            visible_scopes(scope, self._store) if scopes is None else scopes,
             include_superseded=True, only_expired=True, now=now,
         )  # fmt: skip
         past = self._store.browse(where, MAX_LISTED)

@@ -13,7 +13,7 @@ from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, calibrated_owners, calibrations_in
 from ..types.memory import NEVER, Notice, Scope
 from ..types.query import Where
-from .arguments import Scopes, scopes_in, share_of
+from .arguments import Scopes, share_of
 from .records import Backlog, ModelChange, SpaceState
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ class Models:
         serving = self._serving.embedder
         if serving is None:
             serving = self._usable(self._serving.roles().serving or self._serving.target(None)[0])
-        memories = self._store.sample(Where(scopes_in(self._store), now=self._clock()), _QUESTIONS)
+        memories = self._store.sample(Where(self._store.scopes(), now=self._clock()), _QUESTIONS)
         subjects = (self._asked_with(serving), self._asked_with(embedder))
         return compare_spaces(*subjects, memories, self._pinboard(), None, progress or (lambda *_: None))
 

@@ -14,7 +14,6 @@ from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, is_due, keep_calibration
 from ..types.memory import Entry, Notice, Scope, visible
 from ..types.query import Where
-from .arguments import scopes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -347,7 +346,7 @@ class IndexWriter:
         """
         if not self._store.read_before(READER_VERSION, 1):  # counting them scans all memories
             return 0
-        readers = self._store.readers(scopes_in(self._store))
+        readers = self._store.readers(self._store.scopes())
         total = sum(count for reader, count in readers.items() if reader < READER_VERSION)
         done = 0
         while read := self._reindex_some(_READ_PER_STEP):
@@ -355,7 +354,7 @@ class IndexWriter:
             if progress is not None:
                 progress(min(done, total), total, "")
         if done:
-            self._store.settle(sorted(scopes_in(self._store)))
+            self._store.settle(sorted(self._store.scopes()))
         return done
 
     def _reindex_some(self, most: int) -> int:

@@ -514,6 +514,8 @@ def memories_of(document: Document, size: ChunkSize, now: float, position: int) 
         created=now,
         date=parse_date(document.date),
         trust="ingested",
+        tags=document.tags,
+        metadata=document.metadata,
     )
     if document.session and document.speaker:
         yield replace(whole, session=document.session, speaker=document.speaker, position=position)

@@ -165,6 +165,13 @@ def _moment(value: object) -> str | int | float:
     raise ValueError("give a date")
 
 
+def _object(value: object) -> object:
+    """Return an object, or the text of one, which the engine reads."""
+    if isinstance(value, dict | str):
+        return value
+    raise ValueError("give an object")
+
+
 def one_of(*names: str) -> Kind:
     """Return the kind of a text with a few values; other values are left to the engine to refuse."""
     return Kind({"type": "string", "enum": list(names)}, lambda value: _text(value).strip().lower())
@@ -175,3 +182,4 @@ WHOLE = Kind({"type": "integer"}, _whole)
 YES_OR_NO = Kind({"type": "boolean"}, _yes_or_no)
 TEXTS = Kind({"type": "array", "items": {"type": "string"}}, _texts)
 MOMENT = Kind({"type": "string"}, _moment)
+OBJECT = Kind({"type": "object"}, _object)

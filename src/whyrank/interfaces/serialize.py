@@ -94,7 +94,7 @@ def memory(found: Memory) -> dict[str, Any]:
         "decay": found.decay or None,
         **fields(found, "valid_from valid_until expires supersedes superseded_by superseded_at recalls recalled"),
         **{name: moment(getattr(found, name)) for name in _MOMENTS},
-        **fields(found, "trust session speaker"),
+        **fields(found, "trust session speaker subject attribute"),
         "format": FORMAT,
     }
 
@@ -109,6 +109,7 @@ def _place_and_text(found: Memory) -> dict[str, Any]:
         "headings": list(found.headings),
         **location(found),
         **fields(found, "kind scope tags date"),
+        "metadata": dict(found.metadata),
         "scope": str(found.scope),
         "date": moment(found.date),
     }

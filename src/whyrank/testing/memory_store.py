@@ -572,6 +572,11 @@ class MemoryStore(MemoryReaders):
         facts = (entry.memory for entry in self._entries.values() if entry.memory.kind == "fact")
         return [fact for fact in facts if fact.scope == scope and same_text(fact.text) == same_text(text)]
 
+    def scopes(self, within: Scope | None = None) -> frozenset[Scope]:
+        """Return the scopes of all memories, or one and those below it."""
+        found = {entry.memory.scope for entry in self._entries.values()}
+        return frozenset(scope for scope in found if within is None or scope.is_within(within))
+
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return the outcome of a keyed write in the scope, if there was one."""
         return self._past.keys.get((scope, key))

@@ -16,7 +16,7 @@ from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Wr
 from ..search.retrieval import parse
 from ..storage.query_resolution import settled
 from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
-from ..types.query import Expression, Holds, Not, Query, Where, several, spelled
+from ..types.query import All, Compares, Either, Expression, Holds, Not, Query, Where, several, spelled
 from ..types.results import Run, memory_of
 from .fakes import WordDirections
 
@@ -810,7 +810,10 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, 
             fact("m_late", "tea", created=NOW, valid_until=NOW + 50),
             fact("m_foreign", "tea", scope=OTHER),
             fact("m_undated", "tea", date=None),
+            fact("m_open", "tea", metadata={"status": "open", "n": 2, "tags": ["a", {"b": None}]}),
+            fact("m_shut", "tea", metadata={"status": "shut", "n": 2.5, "is": True}, subject="pot", attribute="lid"),
         ]
+        is_open, many = Compares("status", "$eq", '"open"'), Compares("n", "$gte", "2.5")
         store = self.filled(tmp_path, memories)
         vector, space = self.embedder.query("tea"), self.embedder.fingerprint
         for where in (
@@ -824,11 +827,26 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, 
             self.where(as_of=NOW - 7),
             self.where(as_of=NOW - 100),
             self.where(only_expired=True),
+            self.where(metadata=is_open),
+            self.where(metadata=Not(is_open)),
+            self.where(metadata=Either((is_open, All((many, Compares("is", "$in", "[1, true]")))))),
+            self.where(metadata=Compares("tags", "$eq", '["a", {"b": null}]'), kinds=frozenset({"fact"})),
+            self.where(metadata=Compares("n", "$lt", '"3"')),
         ):
             expected = {memory.id for memory in memories if where.allows(memory)}
             assert set(ids(store.keyword(["tea"], where, 50))) == expected
             assert set(ids(store.nearest(vector, space, where, 50))) == expected
             assert {memory.id for memory in store.browse(where, 50)} == expected
+
+    def test_scopes_are_named_one_by_one_or_as_a_branch(self, tmp_path: Path) -> None:
+        """Whole segments are compared: team:ab is not below team:a."""
+        names = ("global", "team:a", "team:ab", "team:a/agent:b", "team:a/agent:b/user:1", "team:a.b")
+        scopes = [*map(Scope.parse, names)]
+        store = self.filled(tmp_path, [fact(f"m_{n}", f"tea {n}", scope=scope) for n, scope in enumerate(scopes)])
+        assert store.scopes() == frozenset(scopes)
+        assert {*map(str, store.scopes(Scope.parse("team:a")))} == {"team:a", "team:a/agent:b", "team:a/agent:b/user:1"}
+        assert {*map(str, store.scopes(Scope.parse("team:a/agent:b/user:1")))} == {"team:a/agent:b/user:1"}
+        assert not store.scopes(Scope.parse("team:b"))
 
     def test_a_language_filters_every_run_before_the_cut(self, tmp_path: Path) -> None:
         """Memories pass by their detected language, or that of the setting; no others, and none is starved."""

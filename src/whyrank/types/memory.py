@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -20,29 +21,53 @@ Trust = Literal["owner", "agent", "ingested", "untrusted"]
 Order = Literal["place", "created", "date", "importance", "recalls"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
-SCOPE_KINDS = ("global", "user", "agent", "session")
 ORDERS: tuple[Order, ...] = ("place", "created", "date", "importance", "recalls")
 USUAL_IMPORTANCE = 3  # of 1 to 5, where none was given
 TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
 
 
+_KIND = re.compile(r"[a-z][a-z0-9_-]*")  # of a scope
+_NEXT_SEGMENT = re.compile(rf"/(?={_KIND.pattern}:\S)")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """Owner of a memory: `global`, or one user, agent or session."""
+    """Owner of a memory: `global`, or `kind:value` (`user:42`), or a path of them (`team:a/agent:b`).
+
+    A path is kept as the kind of its first segment and the rest. `Scope.of` escapes what would begin a segment.
+    """
 
     kind: str
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in SCOPE_KINDS or (self.kind == "global") == bool(self.name) or self.name != self.name.strip():
-            raise ValueError(f"{self} is not a scope; write global, user:NAME, agent:NAME or session:NAME")
+        is_named = bool(self.name) and self.name == self.name.strip() and _KIND.fullmatch(self.kind) is not None
+        if is_named == (self.kind == "global") or (self.name and not is_named):
+            raise ValueError(f"{self} is not a scope; write global, user:NAME, or a path such as team:NAME/agent:NAME")
 
     @classmethod
     def parse(cls, text: str) -> Scope:
-        """Read `global` or `user:42`; raise ValueError for anything else."""
+        """Read `global`, `user:42` or `team:a/agent:b`; raise ValueError for anything else."""
         kind, _, name = text.strip().partition(":")
         return cls(kind, name.strip())
+
+    @classmethod
+    def of(cls, *segments: tuple[str, str]) -> Scope:
+        """Return the scope with these kinds and values; `%` and `/` in values are escaped as `%25` and `%2F`."""
+        written = [f"{kind}:{value.replace('%', '%25').replace('/', '%2F')}" for kind, value in segments]
+        return cls.parse("/".join(written))
+
+    @property
+    def segments(self) -> tuple[tuple[str, str], ...]:
+        """Return the kind and the value, as written, of each segment of the path."""
+        parts = (segment.partition(":") for segment in _NEXT_SEGMENT.split(str(self)))
+        return tuple((kind, value) for kind, _, value in parts)
+
+    def is_within(self, other: Scope) -> bool:
+        """Return whether this is the other scope, or one below it; whole segments are compared."""
+        above = other.segments
+        return self.segments[: len(above)] == above
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}" if self.name else self.kind
@@ -82,7 +107,7 @@ class Memory:
 
     `decay` names a class of `lifetimes`; `expires_given` means that its expiry was given and not computed from that
     class, so that recalling it does not postpone it. `recalls` is the number of times it was of use, `recalled` the
-    last time.
+    last time. `metadata` is a JSON object; `subject` and `attribute` are the key of a fact (Robin's drink).
     """
 
     id: MemoryId
@@ -118,6 +143,9 @@ class Memory:
     recalls: int = 0
     recalled: float | None = None
     expires_given: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    subject: str = ""
+    attribute: str = ""
 
     @property
     def is_turn(self) -> bool:
@@ -142,6 +170,19 @@ class Memory:
         """Return the tie-breaking key: place and content, never the order of insertion."""
         place = self.source or Source("")
         return place.path, place.start_line, place.content_hash, self.id
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield the texts inside a JSON value, names of fields included, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield name
+            yield from texts_in(one)
 
 
 UNKNOWN_READER = 0  # earlier than all that are known
@@ -188,6 +229,8 @@ class Document:
     date: str = ""
     session: str = ""
     speaker: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 _HOUR = 3_600.0

@@ -7,6 +7,7 @@ space, a `|` or a `~`.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
@@ -17,7 +18,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from operator import and_, or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from ..errors import ConfigError
 from .memory import GLOBAL, USUAL_IMPORTANCE, Memory, Notice, Scope
@@ -264,6 +265,62 @@ class Says:
         return self.asked
 
 
+Operator = Literal["$eq", "$gt", "$gte", "$lt", "$lte", "$in"]
+_SIGNS: dict[Operator, str] = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$in": "in"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compares:
+    """Leaf: a field of the memory's metadata compares so to a value; a missing field compares to nothing.
+
+    The value is JSON text, so that `1`, `true` and `"1"` differ. Numbers have an order, and so have texts.
+    """
+
+    field: str
+    operator: Operator
+    value: str
+
+    def is_true(self, metadata: Mapping[str, Any]) -> bool:
+        """Compare the field of one memory."""
+        return self.field in metadata and self.holds(metadata[self.field], json.loads(self.value))
+
+    def holds(self, stored: Any, value: Any) -> bool:
+        """Compare a stored value; `value` is that of the leaf, as it is read from JSON."""
+        match self.operator:
+            case "$eq":
+                return _equals(stored, value)
+            case "$in":
+                return any(_equals(stored, one) for one in value)
+            case "$gt":
+                return _is_ordered(stored, value) and bool(stored > value)
+            case "$gte":
+                return _is_ordered(stored, value) and bool(stored >= value)
+            case "$lt":
+                return _is_ordered(stored, value) and bool(stored < value)
+            case _:
+                return _is_ordered(stored, value) and bool(stored <= value)
+
+    def __str__(self) -> str:
+        return f"{self.field} {_SIGNS[self.operator]} {self.value}"
+
+
+def _equals(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal: 1 equals 1.0, and is neither true nor "1"."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equals, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equals(value, other[key]) for key, value in one.items())
+    return one == other
+
+
+def _is_ordered(one: object, other: object) -> bool:
+    both = (one, other)
+    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in both)
+    return are_numbers or all(isinstance(value, str) for value in both)
+
+
 @dataclass(frozen=True, slots=True)
 class All:
     """Every part is true."""
@@ -294,7 +351,7 @@ class Not:
         return f"NOT ({self.part})" if isinstance(self.part, All | Either) else f"NOT {self.part}"
 
 
-Leaf = Holds | Begins | Says
+Leaf = Holds | Begins | Says | Compares
 Expression = Leaf | All | Either | Not
 
 
@@ -322,6 +379,18 @@ def rewritten(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Exp
             return Not(rewritten(part, leaf))
         case _:
             return leaf(expression)
+
+
+def leaves(expression: Expression) -> Iterator[Leaf]:
+    """Yield every leaf."""
+    match expression:
+        case All(parts) | Either(parts):
+            for part in parts:
+                yield from leaves(part)
+        case Not(part):
+            yield from leaves(part)
+        case _:
+            yield expression
 
 
 def wanted(expression: Expression, positive: bool = True) -> Iterator[Leaf]:
@@ -352,8 +421,8 @@ def _said(expression: Expression, is_true: Callable[[Leaf], bool]) -> str:
         case Either(parts):
             return f"it contains neither of {', '.join(map(str, parts))}"
         case Not(part):
-            return f"it contains {part}" if not isinstance(part, Says) else f"it is {part}"
-        case Says():
+            return f"it is {part}" if isinstance(part, Says | Compares) else f"it contains {part}"
+        case Says() | Compares():
             return f"it is not {expression}"
         case _:
             return f"it does not contain {expression}"
@@ -369,7 +438,7 @@ class Where:
     """Filter of the memories that may answer; applied inside every run, before its cut.
 
     `matching` filters by their texts and fields, `language` by their language: only a store has the words of a text, so
-    `allows` leaves both out.
+    `allows` leaves both out. The leaves of `metadata` are all `Compares`.
     """
 
     scopes: frozenset[Scope] = frozenset({GLOBAL})
@@ -389,6 +458,14 @@ class Where:
     only_expired: bool = False
     language: str | None = None
     matching: Expression | None = None
+    metadata: Expression | None = None
+
+    @property
+    def expression(self) -> Expression | None:
+        """Return what text, fields and metadata must satisfy together; None if nothing is asked of them."""
+        if self.matching is None or self.metadata is None:
+            return self.matching or self.metadata
+        return All((self.matching, self.metadata))
 
     def allows(self, memory: Memory) -> bool:
         """Return whether a memory may answer; the stores implement the same filter in their query language."""
@@ -452,7 +529,14 @@ class Where:
             return "not replaced"
         if self.only_expired and not _is_past(memory, self.moment):
             return "not expired"
-        return None
+        return None if self.metadata is None else refusal(self.metadata, lambda leaf: says(leaf, memory))
+
+
+def says(leaf: Leaf, memory: Memory) -> bool:
+    """Return whether the metadata of a memory satisfy a leaf of a metadata filter."""
+    if not isinstance(leaf, Compares):
+        raise TypeError(f"{leaf} asks for no metadata")
+    return leaf.is_true(memory.metadata)
 
 
 def _held_before(memory: Memory) -> bool:

@@ -182,6 +182,7 @@ _FILTERS = (
     _number("--min-importance", "only of this importance or more (3 if not set)", metavar="1-5"),
     _text("--path", "GLOB", "only from files whose path matches; ./, ../ and / start from here"),
     _text("--language", "L", "only in this language (en, de, …)"),
+    _text("--where", "JSON", 'only with such metadata: {"status": "open", "priority": {"$gte": 2}}'),
     _text("--since", "D", "only from this date on (2026-03-14)"),
     _text("--before", "D", "only from before this date"),
     _text("--as-of", "T", "answer as of that time"),
@@ -208,6 +209,9 @@ _FIELDS = (
     _text("--valid-until", "D", "until when it is valid"),
     _text("--expires", "D", "from when on it is no longer found"),
     _text("--trust", "T", f"who vouches for it: one of {', '.join(TRUSTS)}"),
+    _text("--metadata", "JSON", 'anything else, as an object: {"status": "open"}'),
+    _text("--subject", "S", "whom or what it says something about, as a key"),
+    _text("--attribute", "A", "what it says of the subject, as a key"),
     _text("--supersedes", "ID-OR-TEXT", "the memory it replaces"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -486,6 +487,7 @@ def _fields(asked: argparse.Namespace) -> dict[str, Any]:
     given = {
         **serialize.fields(asked, "name category"), "tags": asked.tag, "entities": asked.entity,
         **serialize.fields(asked, "importance decay date valid_from valid_until expires trust"),
+        **serialize.fields(asked, "metadata subject attribute"),
     }  # fmt: skip
     named: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     read = {key: None if value in (_NOTHING, [_NOTHING]) else value for key, value in named.items()}
@@ -493,6 +495,13 @@ def _fields(asked: argparse.Namespace) -> dict[str, Any]:
     if importance is not None and importance.isdecimal():
         read["importance"] = int(importance[:3])
     return read
+
+
+def _shown_value(value: object) -> str:
+    """Return a field of a memory on its line: lists with commas, metadata as JSON."""
+    if isinstance(value, list):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 _PRUNED_SHOWN = 20
@@ -515,7 +524,7 @@ def show(asked: argparse.Namespace) -> int:
         return OK
     for key, value in data.items():
         if value not in (None, "", [], {}, 0) and key not in _APART:
-            output.say(f"{key}: {on_one_line(', '.join(value) if isinstance(value, list) else str(value))}")
+            output.say(f"{key}: {on_one_line(_shown_value(value))}")
     _say_past(memory, data)
     output.say()
     output.say(memory.text)

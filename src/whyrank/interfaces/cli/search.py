@@ -274,7 +274,7 @@ def _filters(asked: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     path = None if asked.path is None else stored_pattern(engine.config.notes, asked.path)
     return {
         **serialize.fields(asked, "scope kind"), "tags": asked.tag,
-        **serialize.fields(asked, "category decay min_importance language"), "path": path,
+        **serialize.fields(asked, "category decay min_importance language where"), "path": path,
         **serialize.fields(asked, "since before as_of include_superseded"),
     }  # fmt: skip
 

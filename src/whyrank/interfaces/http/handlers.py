@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _FILTERS = (
     "kind", "tags", "path", "since", "before", "as_of", "include_superseded", "category", "decay", "min_importance",
-    "language",
+    "language", "where",
 )  # fmt: skip
 _SEARCHED = ("limit", "offset", "recipe", "strict", "min_confidence", "max_tokens", "expand", "syntax", *_FILTERS)
 _EXPLAINED = ("limit", "recipe", "expand", "syntax", *_FILTERS)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from http import HTTPStatus
@@ -99,20 +100,21 @@ _PARAMETERS = 1_000  # of one query string: all lists at their maximum length
 _SEEN = r"[^\s\x00-\x1f\x85\ufeff]"
 _UNSEEN = r"[\s\x01-\x1f\x85\ufeff]"
 # Names of scopes begin and end with a visible character.
-SCOPE_PATTERN = rf"^(global|(user|agent|session):{_SEEN}([^\x00]*{_SEEN})?)$"
+SCOPE_PATTERN = rf"^(global|(?!global:)[a-z][a-z0-9_-]*:{_SEEN}([^\x00]*{_SEEN})?)$"
 # Unambiguous, so that matching takes linear time.
 _WITH_TEXT = rf"^{_UNSEEN}*{_SEEN}[^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 # A day, or a moment of a day, in UTC where no offset is given; RFC 3339, seconds and offset may be left out.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,3})?", re.ASCII)
 _NAMES = {
     "string": "a text",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
     "array": "a list",
+    "object": "an object",
     "null": "null",
 }
 
@@ -174,6 +176,9 @@ def _typed(kind: object, text: str) -> object:
         return float(text)
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"
+    if kind == "object":
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
     return text
 
 
@@ -215,7 +220,7 @@ def _fitting_any(schemas: Sequence[Schema], value: object) -> Any:
 def _is_of(kind: str, value: object) -> bool:
     types: dict[str, tuple[type, ...]] = {
         "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,),
-        "null": (type(None),),
+        "null": (type(None),), "object": (dict,),
     }  # fmt: skip
     return isinstance(value, types[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
@@ -244,7 +249,7 @@ def _wanted(schema: Schema) -> str:
         most = f"at most {schema['maxItems']}, each {_wanted(schema['items'])}"
         return f"{wanted} of {'at least one and ' if schema.get('minItems') else ''}{most}"
     if schema.get("pattern") == SCOPE_PATTERN:
-        return "global, user:NAME, agent:NAME or session:NAME"
+        return "global, user:NAME, agent:NAME or another KIND:NAME"
     if schema == HEADER_KEY.schema:
         return f"1 to {MAX_NAME_CHARACTERS} letters, digits and signs of ASCII without spaces"
     if schema.get("minLength"):
@@ -285,6 +290,7 @@ KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, 
 HEADER_KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": r"^[!-~]+$"})
 YES_OR_NO = kind({"type": "boolean"})
 TAGS = kind({"type": "array", "items": TEXT.schema, "maxItems": MAX_NAMES})
+METADATA = kind({"type": "object", "propertyNames": {"pattern": _NO_NUL}, "additionalProperties": named("Json")})
 MOMENT = kind({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]})
 OWN_SCOPE = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": SCOPE_PATTERN})
 _SEVERAL_SCOPES = {"type": "array", "items": OWN_SCOPE.schema, "minItems": 1, "maxItems": MAX_NAMES}
@@ -348,6 +354,7 @@ def _filters(tags: str = "tags") -> tuple[Argument, ...]:
         Argument("decay", one_of(*LIFETIMES), "Only facts of this decay class"),
         Argument("min_importance", whole(1, 5), "Only memories of this importance or more"),
         Argument("language", one_of(*LANGUAGES), "Only memories in this language"),
+        Argument("where", METADATA, 'Only what has such metadata, such as {"status": "open"}'),
     )
 
 
@@ -382,6 +389,9 @@ _FACT_FIELDS = (
     ("valid_until", MOMENT, "Until when it is true"),
     ("expires", MOMENT, "When it expires"),
     ("trust", one_of(*TRUSTS), "How far it is trusted"),
+    ("metadata", METADATA, "Anything else, as an object"),
+    ("subject", TEXT, "Whom or what it says something about, as a key"),
+    ("attribute", TEXT, "What it says of the subject, as a key"),
 )
 _SUPERSEDES = Argument("supersedes", FACT, "Id or text of the fact it replaces")
 IDEMPOTENCY_KEY = Argument(
@@ -523,7 +533,9 @@ def _body(operation: Operation, fields: tuple[Argument, ...]) -> dict[str, Any]:
 
 
 def _parameter(name: str, place: str, about: str, schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": False, "description": about, "schema": schema, **more}
+    is_object = schema.get("type") == "object"  # written as JSON
+    of = {"content": {"application/json": {"schema": schema}}} if is_object else {"schema": schema}
+    return {"name": name, "in": place, "required": False, "description": about, **of, **more}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:

@@ -75,6 +75,7 @@ _PLACE_AND_TEXT = {
     "kind": _name_of(*KINDS),
     "scope": TEXT,
     "tags": listing(TEXT),
+    "metadata": table(named("Json")),
     "date": or_null(MOMENT),
 }
 _TRUST = _name_of(*TRUSTS)
@@ -108,7 +109,8 @@ _MEMORY = record(
     category=_name_of(*CATEGORIES), entities=listing(TEXT), importance=or_null(WHOLE), created=or_null(MOMENT),
     decay=or_null(TEXT), valid_from=or_null(MOMENT), valid_until=or_null(MOMENT), expires=or_null(MOMENT),
     supersedes=or_null(IDENTITY), superseded_by=or_null(IDENTITY), superseded_at=or_null(MOMENT), recalls=WHOLE,
-    recalled=or_null(MOMENT), trust=_TRUST, session=TEXT, speaker=TEXT, format=FORMAT,
+    recalled=or_null(MOMENT), trust=_TRUST, session=TEXT, speaker=TEXT, subject=TEXT,
+    attribute=TEXT, format=FORMAT,
 )  # fmt: skip
 _ADDED = record(
     outcome=_name_of("stored", "known", "replacing", "revived", "merged"),
@@ -184,6 +186,14 @@ SCHEMAS: dict[str, Schema] = {
         format=FORMAT,
     ),
     "Notice": record(code=TEXT, message=TEXT),
+    "Json": {
+        "anyOf": [
+            {"type": "string", "pattern": r"^[^\x00]*$"},
+            {"type": ["number", "boolean", "null"]},
+            listing(named("Json")),
+            {"type": "object", "propertyNames": {"pattern": r"^[^\x00]*$"}, "additionalProperties": named("Json")},
+        ]
+    },
     "Part": _PART,
     "Term": _TERM,
     "Step": _STEP,

@@ -39,7 +39,7 @@ from ...errors import ConfigError, NotFound, WhyrankError
 from ...types.memory import CATEGORIES, KINDS, Memory, Notice
 from ...types.query import literally
 from .. import serialize
-from ..arguments import MOMENT, TEXT, TEXTS, WHOLE, YES_OR_NO, Argument, Kind, one_of, schema_of, understood
+from ..arguments import MOMENT, OBJECT, TEXT, TEXTS, WHOLE, YES_OR_NO, Argument, Kind, one_of, schema_of, understood
 from ..engine_pool import Access, Values, timeout_of
 from ..errors import AT_MCP, FORMAT, at_interface, failure_of, hint_at, notices_at
 from ..sanitize import visible, visible_data, whole_characters
@@ -206,7 +206,7 @@ class ToolResult(NamedTuple):
     text: str
 
 
-_FILTERS = ("kind", "tags", "path", "language", "since", "before", "as_of", "include_superseded")
+_FILTERS = ("kind", "tags", "path", "language", "since", "before", "as_of", "include_superseded", "where")
 
 
 def search(access: Access, values: Values) -> ToolResult:
@@ -381,6 +381,7 @@ SEARCH = Tool(
         Argument("since", MOMENT, "From this date on, e.g. 2026-03-14", ("after", "from", "start_date")),
         Argument("before", MOMENT, "Before this date", ("until", "to", "end_date")),
         Argument("as_of", MOMENT, "As of this time", ("at",)),
+        Argument("where", OBJECT, 'On metadata, e.g. {"status": "open", "n": {"$gte": 2}}', ("filter", "filters")),
         Argument("strict", YES_OR_NO, "Only if the verdict is found"),
         Argument("include_superseded", YES_OR_NO, "Also replaced memories", ("superseded",)),
     ),
@@ -414,6 +415,7 @@ ADD = Tool(
         Argument("name", TEXT, "Its name", ("title",)),
         Argument("date", MOMENT, "When it happened", ("when",)),
         Argument("expires", MOMENT, "When it stops being true", ("expiry", "expires_at", "until")),
+        Argument("metadata", OBJECT, "Anything else", ("meta",)),
     ),
     add,
     reads_only=False,

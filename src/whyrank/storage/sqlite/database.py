@@ -661,7 +661,10 @@ def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 # -- the table `meta`, and the generation of the file in it -----------------------------------------------------------
 
-_RAISE = f"UPDATE meta SET value = value + 1 WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
+_RAISE = (
+    "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) "
+    f"WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
+)
 
 
 def meta_value(connection: Connection, key: str) -> Any:

@@ -193,7 +193,7 @@ class RecordWriter:
             self._connection.execute(
                 "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words) "
                 "ON CONFLICT DO UPDATE SET numbers = :numbers, changed = :generation, "
-                "names = names + :names, name_words = name_words + :words",
+                "names = scopes.names + :names, name_words = scopes.name_words + :words",
                 {
                     "scope": scope,
                     "numbers": size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -13,9 +14,9 @@ from ...analysis.normalize import ByteBoundedCache
 from ...analysis.query import headings_in, is_said
 from ...analysis.tokenizer import marks_of_language
 from ...types.memory import USUAL_IMPORTANCE, Scope
-from ...types.query import Expression, Holds, Leaf, Says, valued, wanted
+from ...types.query import Compares, Expression, Holds, Leaf, Says, valued, wanted
 from .database import Connection, rows_of
-from .rows import NUMBERED, legible
+from .rows import NUMBERED, legible, legible_object
 
 if TYPE_CHECKING:
     from ...types.query import Where
@@ -28,6 +29,11 @@ MARKED = "instr(' ' || m.dates || ' ', ' ' || {} || ' ') > 0"
 _ILLEGIBLE = (
     "CASE WHEN m.{0} = '[]' THEN FALSE WHEN NOT json_valid(m.{0}) THEN TRUE WHEN json_type(m.{0}) <> 'array' THEN TRUE "
     "ELSE EXISTS (SELECT 1 FROM json_each(m.{0}) WHERE type <> 'text') END"
+)
+
+_ILLEGIBLE_OBJECT = (
+    "CASE WHEN m.metadata = '{}' THEN FALSE WHEN NOT json_valid(m.metadata) THEN TRUE "
+    "ELSE json_type(m.metadata) <> 'object' END"
 )
 
 
@@ -49,8 +55,9 @@ def choice(where: Where) -> Clause:
 
 
 def illegible(column: str, scope: str) -> Clause:
-    """Return the clause for the rows of a scope whose list in a column is damaged."""
-    return Clause(f"m.scope = ? AND {_ILLEGIBLE.format(column)}", (scope,))
+    """Return the clause for the rows of a scope whose list, or metadata, in a column is damaged."""
+    damaged = _ILLEGIBLE_OBJECT if column == "metadata" else _ILLEGIBLE.format(column)
+    return Clause(f"m.scope = ? AND {damaged}", (scope,))
 
 
 def _choices(where: Where) -> list[Clause]:
@@ -122,7 +129,7 @@ def _life(where: Where) -> list[Clause]:
 
 
 Holders = Callable[[str], "Integers"]
-Said = Callable[[Says], "Flags"]
+Said = Callable[[Says | Compares], "Flags"]
 
 # The columns that a field of an expression is matched against; those in the second place hold lists.
 _COLUMNS = {
@@ -145,12 +152,30 @@ def matching(shelf: ScopeDocValues, expression: Expression, holders: Holders, sa
                 flags = np.zeros(len(shelf), np.bool_)
                 flags[holders(leaf.term)] = True
                 return flags
-            case Says():
+            case Says() | Compares():
                 return said(leaf)
             case _:
                 raise ValueError(f"{leaf} must be resolved before the store is queried")
 
     return valued(expression, leaf_flags, np.logical_not)
+
+
+def comparing(connection: Connection, shelf: ScopeDocValues, leaf: Compares) -> Flags:
+    """Return the mask of places whose metadata satisfy a leaf; equal metadata are read once."""
+    rows = rows_of(
+        connection,
+        f"SELECT number, metadata FROM memories WHERE scope = ? AND metadata <> '{{}}' AND {NUMBERED}",
+        (shelf.scope, len(shelf)),
+    )
+    known: dict[object, bool] = {}
+    flags, value = np.zeros(len(shelf), np.bool_), json.loads(leaf.value)
+    for number, stored in rows:
+        is_so = known.get(stored)
+        if is_so is None:
+            metadata = legible_object(stored)
+            is_so = known[stored] = leaf.field in metadata and leaf.holds(metadata[leaf.field], value)
+        flags[number] = is_so
+    return flags
 
 
 def saying(connection: Connection, shelf: ScopeDocValues, leaf: Says) -> Flags:
@@ -176,8 +201,9 @@ def saying(connection: Connection, shelf: ScopeDocValues, leaf: Says) -> Flags:
 
 def lists_wanted(expression: Expression | None) -> set[str]:
     """Return the list columns that an expression requires a match in."""
-    leaves = wanted(expression) if expression is not None else ()
-    return {_COLUMNS[leaf.field][1] for leaf in leaves if isinstance(leaf, Says)} - {""}
+    leaves = [*wanted(expression)] if expression is not None else []
+    lists = {_COLUMNS[leaf.field][1] for leaf in leaves if isinstance(leaf, Says)} - {""}
+    return lists | ({"metadata"} if any(isinstance(leaf, Compares) for leaf in leaves) else set())
 
 
 MASK_BYTES = 3 * 1024 * 1024  # thirty masks over a hundred thousand memories
@@ -222,12 +248,16 @@ class Masks:
         self, connection: Connection, shelf: ScopeDocValues, where: Where, translate: Callable[[Where], Clause]
     ) -> Flags:
         """Return the mask of a filter that needs SQL, cached until the scope changes."""
-        asked = replace(where, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None)
+        asked = replace(where, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None, metadata=None)
         return self._remembered((shelf.scope, shelf.changed, asked), lambda: _of(connection, shelf, translate(asked)))
 
-    def saying(self, connection: Connection, shelf: ScopeDocValues, leaf: Says) -> Flags:
+    def saying(self, connection: Connection, shelf: ScopeDocValues, leaf: Says | Compares) -> Flags:
         """Return the mask of places whose field matches a leaf, cached until the scope changes."""
-        return self._remembered((shelf.scope, shelf.changed, leaf), lambda: saying(connection, shelf, leaf))
+
+        def find() -> Flags:
+            return saying(connection, shelf, leaf) if isinstance(leaf, Says) else comparing(connection, shelf, leaf)
+
+        return self._remembered((shelf.scope, shelf.changed, leaf), find)
 
     def illegible(self, connection: Connection, shelf: ScopeDocValues, column: str) -> Flags | None:
         """Return the mask of places whose list in a column is damaged; None if there are none.

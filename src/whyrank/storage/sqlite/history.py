@@ -129,7 +129,7 @@ _told = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in 
 # The successor of a memory and its recalls are written elsewhere.
 _REVISABLE = (
     "category", "tags", "entities", "importance", "valid_from", "valid_until", "expires", "supersedes", "trust",
-    "decay", "expires_given",
+    "decay", "expires_given", "metadata", "subject", "attribute",
 )  # fmt: skip
 _revisable = itemgetter(*map(COLUMNS.index, _REVISABLE))
 _SET = ", ".join(f"{name} = ?" for name in _REVISABLE)

@@ -139,13 +139,13 @@ class IndexReader:
         """Return notices on memories that a run could not read."""
         lost = pending.left_out(self.view.connection, where.scopes) if self._has_lost else ()
         gone = sum([shelf.lost for shelf in self.view.shelves(where.scopes)])
-        damaged = self.view.unlisted(where) if where.matching is not None or where.tags else ()
+        damaged = self.view.unlisted(where) if where.expression is not None or where.tags else ()
         return (*lost, *((lost_notice(gone),) if gone else ()), *damaged)
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
         restored = self._notes.value(*self._moment, metadata.RESTORED)
-        only = None if where.matching is None else self.view.rows_matching(where)
+        only = None if where.expression is None else self.view.rows_matching(where)
         found, damage = self._names.select(self.view.connection, probe, where, restored, only)
         return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(where)))
 

@@ -468,7 +468,7 @@ def _step(database: Database, name: str) -> bool:
         old.drop(connection)
         _set(connection, "keyword", name)
         connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
-        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        connection.execute("UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'generation'")
         # Numbers of segments restart with their table: caches of an index must not outlive it.
         _set(connection, "keyword-since", _meta(connection, "generation") or "0")
         return False

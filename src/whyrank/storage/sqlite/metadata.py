@@ -177,7 +177,8 @@ def embedding_failures(connection: Connection, space: str, scopes: frozenset[Sco
     rows = connection.execute(
         "SELECT hash, attempts, error, failed, next_try, (SELECT count(*) FROM memories AS m WHERE "
         "m.embed_hash = f.hash AND (?2 OR m.scope IN (SELECT value FROM json_each(?3)))) AS held "
-        "FROM embedding_failures AS f WHERE space = ?1 AND (?2 OR hash = '' OR held) ORDER BY hash",
+        "FROM embedding_failures AS f WHERE space = ?1 AND (?2 OR hash = '' OR EXISTS (SELECT 1 FROM memories AS m "
+        "WHERE m.embed_hash = f.hash AND m.scope IN (SELECT value FROM json_each(?3)))) ORDER BY hash",
         (space, scopes is None, as_json(scopes or ())),
     )
     return [Failure(*row)._replace(memories=max(1, row[-1])) for row in rows]

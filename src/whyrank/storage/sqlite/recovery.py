@@ -35,7 +35,10 @@ _ESSENTIAL = [
     COLUMNS.index(name)
     for name in ("id", "scope", "kind", "text", "path", "content_hash", "supersedes", "superseded_by")
 ]
-_BLANKS = {"decay": "''", "recalls": "0", "expires_given": "0"}  # of columns that an earlier schema lacks
+# Of columns that an earlier schema lacks.
+_BLANKS = {
+    "decay": "''", "recalls": "0", "expires_given": "0", "metadata": "'{}'", "subject": "''", "attribute": "''",
+}  # fmt: skip
 
 
 # -- memories --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, MemoryId, Order, S
 from .database import Connection, Row, portions, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from ...types.memory import Entry
@@ -27,9 +27,11 @@ COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",
     "start_line", "end_line", "content_hash", "category", "tags", "entities", "importance", "created", "date",
     "evergreen", "valid_from", "valid_until", "expires", "supersedes", "superseded_by", "superseded_at", "trust",
-    "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
+    "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given", "metadata", "subject",
+    "attribute",
 )  # fmt: skip
 _NOTHING = "[]"
+_NO_METADATA = "{}"
 AS_IT_SAYS = ""  # stored in place of an embedded text that can be derived again: no memory has an empty one
 _DAMAGED = "(its text was damaged; see `whyrank doctor`)"
 _MEND = "`whyrank doctor --repair` restores what can be read of a fact; ingest or store again what it sets aside"
@@ -46,13 +48,16 @@ _WHOLES = frozenset({"start_line", "end_line", "importance", "evergreen", "posit
 _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
-_TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
+_TEXT, _HASH, _METADATA = (COLUMNS.index(name) for name in ("text", "content_hash", "metadata"))
 STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
 _STORED = ", ".join(f"m.{column}" for column in STORED)
 _ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
 _CHECKED_AT_ONCE = 64
 _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
-_checked = itemgetter(*map(COLUMNS.index, _CHECKED))
+_LATER = ("metadata", "subject", "attribute")  # columns of schema 7, in a checksum where they hold something
+_checked = itemgetter(*(COLUMNS.index(name) for name in _CHECKED if name not in _LATER))
+_later = itemgetter(*map(COLUMNS.index, _LATER))
+_NOTHING_LATER = (_NO_METADATA, "", "")
 _REAL_CHECKED = [place for place, name in enumerate(_CHECKED) if name in _REALS]
 HASH_LETTERS = 32  # of a hash of ours; callers may have stored others
 _seen: set[tuple[type, ...]] = set()  # the types of rows that were found valid
@@ -104,6 +109,7 @@ def columns_of(memory: Memory) -> Row:
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
         memory.position, memory.decay, memory.recalls, memory.recalled, int(memory.expires_given),
+        _as_json(memory.metadata) if memory.metadata else _NO_METADATA, memory.subject, memory.attribute,
     )  # fmt: skip
 
 
@@ -133,6 +139,8 @@ def row_checksum(row: Row) -> int:
             said[place] = float(said[place])  # as SQLite returns it
     if len(said[_HASH]) == HASH_LETTERS:
         said[_TEXT] = None  # covered by its hash
+    if (later := _later(row)) != _NOTHING_LATER:
+        said += later
     return zlib.crc32(repr(said).encode("utf-8", errors="replace"))
 
 
@@ -209,6 +217,8 @@ def without_damage(row: Row) -> Row:
         if (lists := _lists(whole)) != _NO_LISTS:
             for stored in lists:
                 _texts(stored)
+        if (metadata := whole[_METADATA]) != _NO_METADATA:
+            _object(metadata)
     except _SENSELESS:
         return _legible(whole)
     return whole
@@ -238,6 +248,8 @@ def _legible(row: Row) -> Row:
     for name in _LISTS:
         place = COLUMNS.index(name)
         mended[place] = row[place] if legible(row[place]) else _NOTHING
+    if not legible_object(row[_METADATA]):
+        mended[_METADATA] = _NO_METADATA
     try:
         _scope(row[1])
     except _SENSELESS:
@@ -253,6 +265,21 @@ def legible(stored: str) -> tuple[str, ...]:
         return ()
 
 
+def legible_object(stored: Any) -> Mapping[str, Any]:
+    """Return a JSON object; empty if it was damaged."""
+    try:
+        return _object(stored)
+    except _SENSELESS:
+        return {}
+
+
+def _object(stored: str) -> dict[str, Any]:
+    read = json.loads(stored)
+    if not isinstance(read, dict):
+        raise ValueError("metadata are no object")
+    return read
+
+
 def _damaged(row: Row, error: Exception) -> StoreDamaged:
     return StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", _MEND)
 
@@ -263,14 +290,15 @@ def _memory(row: Row) -> Memory:
         identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
         content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,
         supersedes, superseded_by, superseded_at, trust, session, speaker, position, decay, recalls, recalled,
-        expires_given,
+        expires_given, metadata, subject, attribute,
     ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
     return Memory(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
         _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
         valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
-        decay, recalls, recalled, bool(expires_given),
+        decay, recalls, recalled, bool(expires_given), {} if metadata == _NO_METADATA else _object(metadata), subject,
+        attribute,
     )  # fmt: skip
 
 

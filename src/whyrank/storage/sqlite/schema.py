@@ -363,6 +363,20 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
         list_pages,
     ),
+    # Metadata, and the key of a fact. A checksum covers them where they hold something, so that stored ones stay valid.
+    Migration(
+        7,
+        f"""
+        ALTER TABLE memories ADD COLUMN metadata TEXT NOT NULL DEFAULT '{{}}';
+        ALTER TABLE memories ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+        ALTER TABLE memories ADD COLUMN attribute TEXT NOT NULL DEFAULT '';
+        DROP TRIGGER IF EXISTS memories_changed;
+        CREATE TRIGGER memories_changed
+            AFTER UPDATE OF {", ".join(_CHECKED_BY_6)}, metadata, subject, attribute ON memories
+            WHEN new.checksum IS old.checksum
+            BEGIN UPDATE memories SET checksum = NULL WHERE row = new.row; END;
+        """,
+    ),
 )
 
 
@@ -372,6 +386,7 @@ _PLAUSIBLE = 1_000  # of schema numbers: a higher one was damaged
 _CREATED = re.compile(r"CREATE TABLE (\w+)")
 # Evidence of a migration in the statement that made a table, the newest first.
 _MARKS = (
+    (7, "memories", "metadata"),
     (6, "scopes", "name_words"),
     (5, "names", "place"),
     (4, "arrivals", ""),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ...analysis.normalize import shared_bytes
 from ...errors import StoreError, StoreFull
 from ...protocols import Failure, Fetched, FileRecord, SortingKey, StoreStatus, Waiting, Written
+from ...types.memory import Scope
 from ...types.query import ONCE, Join, Repeats, Statistics, Where
 from ...types.results import Candidates, Run, Signal
 from ..bm25 import spread
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
-    from ...types.memory import Former, Memory, MemoryId, Order, Scope
+    from ...types.memory import Former, Memory, MemoryId, Order
     from ...types.query import Analysis, Plan
     from ...types.trail import NameProbe
 
@@ -64,6 +65,7 @@ _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = 
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
 _SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; a value that is no text was damaged
 _T = TypeVar("_T")
+_AFTER_SLASH = chr(ord("/") + 1)
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
 STORE_FOLDER = ".whyrank"  # of a workspace, made by us
@@ -507,6 +509,19 @@ class SqliteStore:
         """Return the facts of one scope with the same text, ignoring case and white space."""
         with self._database.reading() as snapshot:
             return metadata.with_text(snapshot.connection, text, scope)
+
+    def scopes(self, within: Scope | None = None) -> frozenset[Scope]:
+        """Return the scopes of all memories, or one and those below it; damaged ones are left out."""
+        if within is None:
+            rows = self._read("SELECT DISTINCT scope FROM memories")
+        else:
+            bounds = (str(within), f"{within}/", f"{within}{_AFTER_SLASH}")
+            rows = self._read("SELECT scope FROM scopes WHERE scope = ? OR (scope > ? AND scope < ?)", bounds)
+        found = set[Scope]()
+        for (scope,) in rows:
+            with suppress(ValueError, AttributeError, TypeError):  # it was damaged, and `doctor` names its memories
+                found.add(Scope.parse(scope))
+        return frozenset(one for one in found if within is None or one.is_within(within))
 
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return the result of a write with a key, if there was one in the scope."""

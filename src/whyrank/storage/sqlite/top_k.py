@@ -58,20 +58,21 @@ class View(NamedTuple):
     def allowed(self, shelves: Sequence[ScopeDocValues], where: Where) -> list[Flags | None]:
         """Return the masks of places that pass every filter, by scope; None where all do."""
         masks = [self.masks.allowed(self.connection, shelf, where) for shelf in shelves]
-        if where.matching is None:
+        if where.expression is None:
             return masks
         return [both(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
 
     def _matching(self, shelf: ScopeDocValues, where: Where, besides: Flags | None = None) -> Flags:
         """Return the mask of places where the filter's expression is true; `besides` match every field."""
-        assert where.matching is not None
+        assert where.expression is not None
         holders = partial(self.keyword.holders, self, shelf)
         said: Said = partial(self.masks.saying, self.connection, shelf)
-        return matching(shelf, where.matching, holders, said if besides is None else lambda leaf: said(leaf) | besides)
+        either: Said = said if besides is None else lambda leaf: said(leaf) | besides
+        return matching(shelf, where.expression, holders, either)
 
     def unlisted(self, where: Where) -> tuple[Notice, ...]:
         """Return a notice on the memories that a filter drops because a list it reads is damaged."""
-        columns = lists_wanted(where.matching) | ({"tags"} if where.tags else set())
+        columns = lists_wanted(where.expression) | ({"tags"} if where.tags else set())
         if not columns:
             return ()
         left = sum(self._unlisted(shelf, columns, where) for shelf in self.shelves(where.scopes))
@@ -88,14 +89,14 @@ class View(NamedTuple):
             return 0
         left: Flags = np.logical_or.reduce(known)
         may = both(self.masks.allowed(self.connection, shelf, replace(where, tags=frozenset())), left)
-        if where.matching is not None:
+        if where.expression is not None:
             may = may & self._matching(shelf, where, left)
         [passing] = self.allowed([shelf], where)
         return int(np.count_nonzero(may & ~both(passing, may)))
 
     def rows_matching(self, where: Where) -> set[int] | None:
         """Return the rows that match the expression of a filter; None without one."""
-        if where.matching is None:
+        if where.expression is None:
             return None
         rows = (shelf.rows[self._matching(shelf, where) & shelf.alive].tolist() for shelf in self.shelves(where.scopes))
         return {row for some in rows for row in some}

@@ -28,8 +28,9 @@ KNOWN = (QUERY, LIMIT, TAGS, STRICT)
     (routes.TAGS, [[], ["a"]], ["a", [1], ["a"] * 201, {"a": 1}]),
     (routes.MOMENT, ["2026-03-14", "2026-03-14T09:30", "2026-03-14T09:30:00Z", "2026-03-14T09:30:00.5+02:00"],
      ["2026-02-30", "yesterday", "14.03.2026", 1773480600, "", "2026-03-14\n", "٢٠٢٦-03-14"]),
-    (routes.OWN_SCOPE, ["global", "user:42", "agent:a b"], ["", "everybody", "user:", "user: a", "user:a\n", "x:y"]),
-    (routes.SCOPES, ["user:42", ["user:42", "global"]], [[], ["x"], 7, None]),
+    (routes.OWN_SCOPE, ["global", "user:42", "agent:a b"],
+     ["", "everybody", "user:", "user: a", "user:a\n", "X:y", "global:y"]),
+    (routes.SCOPES, ["user:42", ["user:42", "global"], "team:a/agent:b"], [[], ["x"], 7, None]),
     (routes.or_nothing(routes.whole(1, 5)), [None, 1], [0, "1"]),
     (routes.HEADER_KEY, ["k-1"], ["", "a b", "é"]),
 ])  # fmt: skip

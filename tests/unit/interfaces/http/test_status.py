@@ -37,6 +37,6 @@ def test_old_words_are_counted_for_who_sees_them(
     told = told_status(Access(pooled, scopes, is_multi_scope), {}, "1")
     assert told["old_words"] == old
     assert [notice["code"] for notice in told["notices"]] == ["old-words", "earlier-vectors"]
-    assert f"the words of {old} of these" in told["notices"][0]["message"]
+    assert f"{old} of these" in told["notices"][0]["message"]
     pooled.writing().maintenance.reindex()
     assert told_status(Access(pooled, scopes, is_multi_scope), {}, "1")["old_words"] == 0

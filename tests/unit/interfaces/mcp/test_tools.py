@@ -19,7 +19,7 @@ from whyrank.providers.wordllama import WordLlama
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_TOKENS = 1_500
+MOST_TOKENS = 1_600
 
 
 def listed(tmp_path: Path, **options: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def tokens(data: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("is_multi_scope", [False, True])
-def test_the_five_tools_cost_less_than_1500_tokens(tmp_path: Path, is_multi_scope: bool) -> None:
+def test_the_five_tools_cost_less_than_1600_tokens(tmp_path: Path, is_multi_scope: bool) -> None:
     told = listed(tmp_path, is_multi_scope=is_multi_scope)
     assert [tool["name"] for tool in told["tools"]] == [
         "memory_search", "memory_get", "memory_add", "memory_forget", "memory_why",

@@ -102,7 +102,7 @@ def put(connection: Connection, texts: Iterable[tuple[str, int, Text]]) -> None:
     connection.executemany(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
         (
-            (scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens, row))
+            (scope, text.number, int(text.letters), " ".join(text.marks), pack(text.tokens, row))
             for scope, row, text in texts
         ),
     )
@@ -128,8 +128,8 @@ def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Tex
         begin = end
     connection.execute(
         "INSERT INTO posting_scopes VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "flushed = excluded.flushed, due = max(due, excluded.due)",
-        (scope, numbers, _is_worth_merging([*before, *made])),
+        "flushed = excluded.flushed, due = max(posting_scopes.due, excluded.due)",
+        (scope, numbers, int(_is_worth_merging([*before, *made]))),
     )
 
 
@@ -275,7 +275,8 @@ def _is_step(connection: Connection, scope: str, target: int, field: int, key: i
         return terms.is_listed(connection, target)
     number = INDEXED[field].number if field < len(INDEXED) else terms.FIELD
     written, beginning = connection.execute(
-        "SELECT max(p.segment = :target AND p.first_key >= :key), max(p.segment <> :target AND p.first_key = :key) "
+        "SELECT max(iif(p.segment = :target AND p.first_key >= :key, 1, 0)), "
+        "max(iif(p.segment <> :target AND p.first_key = :key, 1, 0)) "
         "FROM posting_segments AS s JOIN posting_pages AS p ON p.segment = s.segment "
         "WHERE s.scope = :scope AND p.field = :field AND p.first_key >= :key",
         {"scope": scope, "target": target, "field": number, "key": key},
@@ -448,7 +449,7 @@ def _replace(connection: Connection, scope: str, target: Segment, sources: Seque
 
 def _announce(connection: Connection, scope: str) -> None:
     """Raise the generation of the store and a scope, which invalidates the caches of readers."""
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    connection.execute("UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'generation'")
     connection.execute(
         "UPDATE scopes SET changed = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation') "
         "WHERE scope = ?",
