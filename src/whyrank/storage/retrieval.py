@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ..protocols import Probe, Reader, Vector
     from ..types.memory import MemoryId
-    from ..types.query import Analysis
-    from ..types.results import Held
     from ..types.trail import NameMatch
 
 _HYDE = "hyde"  # the made-up answer whose vector is searched in place of the query's
@@ -133,7 +131,7 @@ def _score_candidates(
             signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
     if request.added is not None and (beside := _beside(store, request, memories)) is not None:
         signals[beside.name] = beside
-    names = _match_names(analysis, runs, memories, request.language)
+    names = _match_names(store, request, runs, memories)
     known = [match.name for match in names.values() if match.relation in _NAMED]
     if known:
         analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
@@ -161,18 +159,19 @@ def _beside(store: Reader, request: Request, memories: Candidates) -> Signal | N
 
 
 def _match_names(
-    analysis: Analysis, runs: tuple[Run, ...], memories: Mapping[MemoryId, Held], language: str
+    store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates
 ) -> dict[MemoryId, NameMatch]:
-    proposed = (identity for run in runs if run.name == "name" for identity in run.ids)
+    """Match the names of the candidates that the name run proposes with the query."""
+    probe, scopes = request.resolution.analysis.probe, request.resolution.query.where.scopes
+    proposed = [identity for run in runs if run.name == "name" for identity in run.ids if identity in memories]
+    read = store.fetch(proposed, scopes).memories if proposed else {}
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
-        if identity not in memories:
-            continue
-        match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
+        match = match_in_any_spelling(probe, names_of(read[identity])) if identity in read else None
         if match is not None:
             # Words that only the name spells so are searched in its spelling.
             said = match.words if match.name.isascii() else (*match.words, match.name)
-            matches[identity] = match._replace(words=tokens_of(" ".join(said), language))
+            matches[identity] = match._replace(words=tokens_of(" ".join(said), request.language))
     return matches
 
 

@@ -113,9 +113,10 @@ class PostingsIndex:
         for scope, count in numbers.items():
             segments.flush(connection, scope, count, texts.get(scope, ()))
 
-    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-        """Move the tokens to their new numbers, and rebuild all segments."""
-        segments.renumber(connection, scope, moves, numbers)
+    renumber = staticmethod(segments.renumber)
+    compact = staticmethod(segments.compact)
+    abandon_merge = staticmethod(segments.abandon_merge)
+    scrub = staticmethod(segments.scrub)
 
     def is_due(self, connection: Connection) -> bool:
         """Return whether a rebuild, merge or listing is due; the first call plans those left by others."""
@@ -124,14 +125,6 @@ class PostingsIndex:
             _plan_merges(connection)
             self._is_planned = True
         return bool(self._pages.broken or self._pages.inconsistent) or segments.is_due(connection)
-
-    def abandon_merge(self, connection: Connection, scope: str) -> None:
-        """Drop the segment that a merge is making."""
-        segments.abandon_merge(connection, scope)
-
-    def scrub(self, connection: Connection, scope: str) -> bool:
-        """Rewrite the pages of one segment that hold postings or words of removed memories."""
-        return segments.scrub(connection, scope)
 
     def tidy(self, connection: Connection) -> bool:
         """Rebuild a damaged segment, or run one step of a merge."""
@@ -146,10 +139,6 @@ class PostingsIndex:
             return True
         return segments.merge_step(connection)
 
-    def compact(self, connection: Connection, scope: str) -> None:
-        """Begin to merge the segments that many writes have left."""
-        segments.compact(connection, scope)
-
     def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
         """Return the places of a scope whose own texts hold a term, or which have a mark."""
         field = DATES if is_mark(term) else WORDS
@@ -159,11 +148,19 @@ class PostingsIndex:
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the visible terms with a prefix, as typed, and their document frequencies."""
         shelves = view.shelves(scopes)
-        asked = (self._open_collection(shelves).moment, beginning)
-        last = self._begun
-        if last is None or last[0] != asked:
-            last = self._begun = (asked, self._beginning(view, shelves, beginning))
-        return last[1]
+        asked, last = (self._open_collection(shelves).moment, beginning), self._begun
+        if last is not None and last[0] == asked:
+            return last[1]
+        lists = self._open_lists(view, shelves)
+        accented = [table for scope in lists for table in scope.accented(view.connection)]
+        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
+        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
+        held = np.zeros(len(words), np.int64)
+        for scope in lists if words else ():
+            held += scope.counts(view.connection, words)
+        counts = {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
+        self._begun = asked, counts
+        return counts
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return the terms that equal these without accents; they may include those of removed memories."""
@@ -175,16 +172,6 @@ class PostingsIndex:
         for word, tokens in known:
             found.setdefault(word, set()).update(tokens)
         return {word: tuple(sorted(tokens)) for word, tokens in found.items()}
-
-    def _beginning(self, view: View, shelves: Sequence[ScopeDocValues], beginning: str) -> dict[str, int]:
-        lists = self._open_lists(view, shelves)
-        accented = [table for scope in lists for table in scope.accented(view.connection)]
-        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
-        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
-        if not words:
-            return {}
-        held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
-        return {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from glob import escape
 from itertools import islice
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ...analysis.normalize import shared_bytes
 from ...errors import StoreError, StoreFull
-from ...protocols import FileRecord, SortingKey, StoreStatus, Written
+from ...protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
 from ...types.query import Where
 from ..bm25 import spread
 from ..query_resolution import resolve
@@ -69,7 +69,6 @@ _BALLAST_SECONDS = 60.0  # between two checks of its size
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 320
-_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of the deadline, a millisecond or less
 # Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
 
@@ -112,6 +111,7 @@ class SqliteStore:
     ) -> None:
         self._kernel = kernel
         self._database = Database(path)
+        self.reading = self._database.reading  # one consistent view for all reads of this thread inside the block
         self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
         self._ballast_kept = 0.0  # time of its last check
         share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
@@ -312,17 +312,17 @@ class SqliteStore:
         with self.reader() as reader:
             return retrieve(reader, request)
 
-    def reading(self) -> AbstractContextManager[object]:
-        """Hold one consistent view for all reads inside the block."""
-        return self._database.reading()
-
     @contextmanager
     def aborting(self, moment: float) -> Iterator[None]:
         """Abort statements of this thread inside the block after a deadline."""
         with self.reader() as reader, reader.aborting(moment):
             yield
 
-    fetch = _in_snapshot(IndexReader.fetch)
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return those of these memories that are visible, as far as they can be read."""
+        with self.reader() as reader:
+            return reader.fetch(ids, scopes)
+
     get = _in_snapshot(IndexReader.get)
     held = _in_snapshot(IndexReader.held)
     languages = _in_snapshot(IndexReader.languages)
