@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         "a made-up answer as evidence",
         "storage/retrieval.py",
-        "if any(probe.label == _HYDE for probe in request.probes):",
-        "if not request:",
+        "None if any(probe.label == _HYDE for probe in request.probes) else request.vector",
+        "request.vector",
         "tests/unit/search/test_expansion.py",
     ),
     Mutant(
@@ -420,8 +420,8 @@ MUTANTS = (
     Mutant(
         "repeats raise coverage",
         "storage/sqlite/postings/scorer.py",
-        "found = found / np.array([[self.terms[i].often] for i in words])",
-        "found = found * 1.0",
+        "once = once / np.array([[self.terms[i].often] for i in words])",
+        "once = once * 1.0",
         f"{CONTRACT}/test_repeats.py",
     ),
     Mutant(
@@ -448,8 +448,8 @@ MUTANTS = (
     Mutant(
         "pool follows the limit",
         "storage/retrieval.py",
-        "store.nearest(vector, space, where, pool)",
-        "store.nearest(vector, space, where, resolution.query.limit)",
+        "store.nearest, vector, request.space, where, pool)",
+        "store.nearest, vector, request.space, where, resolution.query.limit)",
         "tests/regressions",
     ),
     Mutant(
@@ -805,8 +805,8 @@ MUTANTS = (
     Mutant(
         "a text that is shown whatever its hash",
         "storage/sqlite/rows.py",
-        "        return bool(content_hash(embedded_text(self.memory)) != embedded)",
-        "        return False",
+        "            is_altered = content_hash(embedded_text(memory)) != embedded",
+        "            is_altered = False",
         DAMAGE,
     ),
     Mutant(

@@ -28,10 +28,10 @@ from whyrank.storage.sqlite.postings.format import (
     PostingList,
     Text,
     Wide,
+    find_list,
     invert,
     joined,
     key_of,
-    list_of,
     one_page,
     read,
 )
@@ -199,7 +199,7 @@ def lists_of(random: np.random.Generator, places: int, count: int) -> tuple[Part
     for first, end in ((0, half), (half, places - 20)):
         numbers = held[(held >= first) & (held < end)].astype(np.int64)
         keys, often = np.full(len(numbers), 7, np.int64), random.integers(1, 6, len(numbers)).astype(np.uint8)
-        listed = list_of(one_page(Inverted(keys, numbers, often, np.zeros(0, np.uint32)), first), 7, first)
+        listed = find_list(one_page(Inverted(keys, numbers, often, np.zeros(0, np.uint32)), first), 7, first)
         parts += [listed] if listed is not None else []
     return (*parts, Wide(fresh.astype(np.int64), np.full(len(fresh), 2.0)))
 
@@ -296,9 +296,9 @@ def test_no_page_reaches_beyond_its_bytes_or_the_places_there_are(changed: list[
         return
     alive, lengths = np.ones(places, np.bool_), np.ones(places, np.uint32)
     for word in (*VOCABULARY, "nothing"):
-        told = refusal(partial(list_of, page, key_of(word), 0))
+        told = refusal(partial(find_list, page, key_of(word), 0))
         assert told in ("", "a page is shorter than it says")
-        listed = None if told else list_of(page, key_of(word), 0)
+        listed = None if told else find_list(page, key_of(word), 0)
         if listed is not None:
             all_asked_for(listed, alive, lengths)
 
@@ -334,7 +334,7 @@ some_texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8), min_siz
 @settings(max_examples=100, deadline=None)
 def test_lists_and_their_followers_are_found_alike(texts: list[list[str]], word: str) -> None:
     page = one_page(invert([Text(number, tokens) for number, tokens in enumerate(texts)])[WORDS], 0)
-    listed = list_of(page, key_of(word), 0)
+    listed = find_list(page, key_of(word), 0)
     if listed is None:
         return
     for other in VOCABULARY:
@@ -345,7 +345,7 @@ def test_lists_and_their_followers_are_found_alike(texts: list[list[str]], word:
 def test_a_page_of_nothing_holds_no_list() -> None:
     nobody = np.zeros(0, np.int64)
     empty = one_page(Inverted(nobody, nobody, np.zeros(0, np.uint8), np.zeros(0, np.uint32)), 0)
-    assert list_of(empty, key_of("tea"), 0) is None
+    assert find_list(empty, key_of("tea"), 0) is None
 
 
 def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.retrieval import parse
 from whyrank.search.searcher import Searcher
-from whyrank.storage.query_resolution import settled
+from whyrank.storage.query_resolution import resolve_expression
 from whyrank.storage.sqlite.postings import segments, terms
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
@@ -136,7 +136,7 @@ def test_what_passes_is_what_a_reader_of_the_texts_would_pick(
     expected = {m.id for m in found[gone:] if where.allows(m) and wish.is_true(m.text.split())}
     with tempfile.TemporaryDirectory() as place:
         store = written(open_store, Path(place), found, gone)
-        asked = settled(parse(Query(wish.text, where, syntax="advanced"), "en"), store, "en")
+        asked = resolve_expression(parse(Query(wish.text, where, syntax="advanced"), "en"), store, "en")
         assert store.passing([memory.id for memory in found], asked.query.where) == expected
         results = ask(store, wish.text)
         assert candidates(results) <= expected

@@ -13,7 +13,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.storage.sqlite.database import sqlite3  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
 from whyrank.storage.sqlite.postings.kernel import COMPILED, NUMPY
-from whyrank.storage.sqlite.rows import COLUMNS, FetchedRow, to_row, without_damage
+from whyrank.storage.sqlite.rows import COLUMNS, read_row, to_row, without_damage
 from whyrank.storage.sqlite.top_k import ScoredOrdinals, cut
 from whyrank.testing.store_contract import fact
 from whyrank.types.memory import Memory
@@ -41,7 +41,7 @@ def rows(draw: st.DrawFn) -> tuple[Any, ...]:
 
 @given(st.lists(rows(), max_size=5))
 def test_every_row_becomes_a_memory_and_a_sound_one_as_it_is(some: list[tuple[Any, ...]]) -> None:
-    found = [*map(FetchedRow, some)]
+    found = [*map(read_row, some)]
     assert all(isinstance(held.memory, Memory) for held in found)
     assert [held.is_mended for held in found] == [without_damage(row) is not row for row in some]
 

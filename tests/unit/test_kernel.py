@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from whyrank.storage.bm25 import WORDS
 from whyrank.storage.sqlite.database import ChecksumError, add_checksum
 from whyrank.storage.sqlite.postings.format import (
+    FOLLOWER_MASK,
     PostingList,
     Text,
-    follower_of,
+    find_list,
     invert,
     key_of,
-    list_of,
     one_page,
     read,
 )
@@ -217,7 +217,7 @@ LENGTHS = np.array([0, 0, 0, 3, 0, 5, 0, 0, 1], np.uint32)
 
 
 def lists_of(word: str) -> tuple[PostingList, ...]:
-    listed = list_of(PAGE, key_of(word), 3)
+    listed = find_list(PAGE, key_of(word), 3)
     return () if listed is None else (listed,)
 
 
@@ -230,18 +230,18 @@ def test_a_list_is_found_where_its_page_holds_it() -> None:
     [tea] = lists_of("tea")
     assert tea.numbers.tolist() == [3, 5]
     assert tea.frequencies.tolist() == [2, 2]
-    assert list_of(PAGE, key_of("coffee"), 3) is None
+    assert find_list(PAGE, key_of("coffee"), 3) is None
 
 
 def test_pairs_are_places_where_a_word_follows_and_how_often() -> None:
     assert COMPILED is not None
     [pot] = lists_of("pot")
-    found = COMPILED.pairs(pot, follower_of("tea"))
+    found = COMPILED.pairs(pot, (key_of("tea") & FOLLOWER_MASK))
     assert found is not None
     # "pot tea" stands once in 3, and twice in 5.
     assert np.frombuffer(found[0], np.int64).tolist() == [3, 5]
     assert np.frombuffer(found[1]).tolist() == [1.0, 2.0]
-    assert COMPILED.pairs(pot, follower_of("coffee")) is None
+    assert COMPILED.pairs(pot, (key_of("coffee") & FOLLOWER_MASK)) is None
 
 
 def test_sums_are_weights_times_what_each_term_tells_and_best_are_the_highest_of_them() -> None:
@@ -318,7 +318,7 @@ def test_pages_and_lists_that_are_cut_off_are_refused() -> None:
             read(add_checksum(PAGE.blob[4:end]))
     [pot] = lists_of("pot")
     with pytest.raises(ValueError, match="fewer followers"):
-        COMPILED.pairs(pot._replace(heard=2), follower_of("tea"))
+        COMPILED.pairs(pot._replace(heard=2), (key_of("tea") & FOLLOWER_MASK))
 
 
 def test_what_is_not_of_one_size_or_kind_is_refused() -> None:

@@ -135,7 +135,7 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
     tokens, dates = entry.tokens, len(date_words_in(entry.marks)) if entry.marks else 0
     if not entry.letters and "".join(tokens).isascii():  # as most are: every token has letters, and a neighbour
         return len(tokens), max(0, len(tokens) - 1), 0, dates
-    grams = [*map(_GRAM_COUNTS.__getitem__, tokens)]
+    grams = [*map(gram_count, tokens)]
     pairs = sum(1 for one, next_one in pairwise(grams) if one and next_one) if 0 in grams else max(0, len(grams) - 1)
     return len(grams), pairs, sum(grams) if entry.letters else 0, dates
 
@@ -167,7 +167,7 @@ def date_words_in(terms: Iterable[str]) -> list[str]:
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:
     """Return neighbouring tokens as pairs."""
-    spaced = [gram_count(token) > 0 for token in tokens]
+    spaced = [*map(gram_count, tokens)]  # none in scripts without spaces
     return [f"{tokens[i]} {tokens[i + 1]}" for i in range(len(tokens) - 1) if spaced[i] and spaced[i + 1]]
 
 
@@ -176,17 +176,14 @@ def grams_of(tokens: Iterable[str]) -> list[str]:
     return [token[i : i + GRAM_LETTERS] for token in tokens for i in range(gram_count(token))]
 
 
-def gram_count(token: str) -> int:
+def _count_grams(token: str) -> int:
     """Return the number of letter runs of a token: none in scripts without spaces."""
-    return _GRAM_COUNTS[token]
-
-
-def _gram_count(token: str) -> int:
     is_unspaced = not token.isascii() and _UNSPACED.search(token) is not None
     return 0 if is_unspaced else max(1, len(token) - GRAM_LETTERS + 1)
 
 
-_GRAM_COUNTS = Memo(_gram_count)
+_GRAM_COUNTS = Memo(_count_grams)
+gram_count = _GRAM_COUNTS.__getitem__
 share(_GRAM_COUNTS.__len__, MOST_WORDS)
 
 

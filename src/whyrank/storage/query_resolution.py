@@ -83,18 +83,19 @@ def resolve(
 
     What else a search must know before it embeds is read in the same snapshot: spaces, languages, notes.
     """
-    question = settled(question, store, language)
+    question = resolve_expression(question, store, language)
     query, analysis = question.query, question.analysis
     scopes, given = query.where.scopes, analysis.terms
-    probe = _with_typos(analysis, store, scopes, language)
-    terms, statistics, notices = _known_terms(analysis, store, query.where, language)
+    probe = _allow_typos(analysis, store, scopes, language)
+    terms, statistics, notices = _resolve_terms(analysis, store, query.where, language)
     if probe is not analysis.probe or terms is not given:
         analysis = replace(analysis, probe=probe, terms=terms)
-    codes = codes_asked(analysis, statistics, store, query.where, language)
+    codes = find_codes(analysis, statistics, store, query.where, language)
     if codes:
-        analysis, statistics = otherwise_written(analysis, statistics, codes)
+        analysis, statistics = split_codes(analysis, statistics, codes)
     others = tuple(
-        replace(one, terms=_known_terms(one, store, query.where, language)[0]) if one.terms else one for one in further
+        replace(one, terms=_resolve_terms(one, store, query.where, language)[0]) if one.terms else one
+        for one in further
     )
     if plan.entities is not None:
         analysis = with_boosts(analysis, plan.entities, statistics, store, query, language)
@@ -113,7 +114,7 @@ def resolve(
     )
 
 
-def _with_typos(analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str) -> NameProbe:
+def _allow_typos(analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str) -> NameProbe:
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     probe, terms = analysis.probe, analysis.terms
     if not 0 < len(probe.key) <= _MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
@@ -125,7 +126,7 @@ def _with_typos(analysis: Analysis, store: Reader, scopes: frozenset[Scope], lan
     return probe if probe.typos != is_known else replace(probe, typos=not is_known)
 
 
-def _known_terms(
+def _resolve_terms(
     analysis: Analysis, store: Reader, where: Where, language: str
 ) -> tuple[tuple[str, ...], Statistics, tuple[Notice, ...]]:
     """Resolve terms to those of the index: stems of other languages, other spellings, corrections.
@@ -150,10 +151,10 @@ def _known_terms(
         stems = german_stems(analysis.text, analysis.language, language, words)
         for term, stemmed in foreign.items():
             stems[term] = (*stems.get(term, ()), *stemmed)
-        others = in_other_spellings(terms, known, store, scopes, stems)
+        others = resolve_spellings(terms, known, store, scopes, stems)
         unknown = [term for term in terms if not (known[term] or term in others or term in foreign or " " in term)]
         if unknown:
-            corrections, notices = corrected(unknown, analysis, store, scopes, language)
+            corrections, notices = correct_terms(unknown, analysis, store, scopes, language)
             others |= corrections
     if not others and not foreign:
         return terms, statistics, notices
@@ -213,7 +214,7 @@ _MOST_OF_A_PHRASE = 16  # ways to write it with those of its words
 Others = Mapping[str, Sequence[str]]
 
 
-def in_other_spellings(
+def resolve_spellings(
     terms: Sequence[str],
     frequency: Mapping[str, int],
     store: Reader,
@@ -224,7 +225,7 @@ def in_other_spellings(
 
     `stems` maps a token to its stems in other languages; one of these alone needs no other spelling.
     """
-    others = _spellings_of(terms, store, scopes, stems)
+    others = _find_spellings(terms, store, scopes, stems)
     if not others:
         return {}
     written = {term: found for term in terms if (found := list(_written(term, others)))}
@@ -237,7 +238,7 @@ def in_other_spellings(
     }
 
 
-def _spellings_of(terms: Sequence[str], store: Reader, scopes: frozenset[Scope], stems: Others) -> Others:
+def _find_spellings(terms: Sequence[str], store: Reader, scopes: frozenset[Scope], stems: Others) -> Others:
     """Return the other spellings of the tokens of terms, those that most memories have first."""
     tokens, together = terms, "".join(terms)
     if " " in together or is_several(together):
@@ -283,7 +284,7 @@ NOTHING_TO_RANK_BY = Notice(
 MAX_WORDS = 1_024  # that a prefix expands to, the most frequent; more of them do not discriminate
 
 
-def settled(question: Question, store: Reader, language: str) -> Question:
+def resolve_expression(question: Question, store: Reader, language: str) -> Question:
     """Resolve terms against the store; the expression becomes a filter, its positive terms are searched."""
     scopes = question.query.where.scopes
     if question.expression is None:
@@ -367,7 +368,7 @@ class _Settling:
         """Return a term extended by its other spellings, where memories have these."""
         frequency = self._store.statistics([term], self._scopes).frequency
         stems = german_stems(asked, self._spoken, self._language)
-        return in_other_spellings([term], frequency, self._store, self._scopes, stems).get(term, term)
+        return resolve_spellings([term], frequency, self._store, self._scopes, stems).get(term, term)
 
     def _frequent(self, terms: Sequence[str]) -> dict[str, int]:
         frequency = self._store.statistics(terms, self._scopes).frequency
@@ -416,7 +417,7 @@ _WORD = re.compile(r"\w+")
 Edits = Mapping[str, Sequence[str]]
 
 
-def corrected(
+def correct_terms(
     unknown: Sequence[str], analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str
 ) -> tuple[dict[str, str], tuple[Notice, ...]]:
     """Return terms that no memory holds with their corrections, and the notices about them."""
@@ -547,7 +548,7 @@ LOOKED_AT = 8  # memories whose texts are read to check whether they hold a code
 _MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
 
 
-def codes_asked(
+def find_codes(
     analysis: Analysis, statistics: Statistics, store: Reader, where: Where, language: str
 ) -> tuple[HeldCode, ...]:
     """Return the codes of a query with the visible memories that hold them."""
@@ -561,8 +562,8 @@ def codes_asked(
         own = statistics.mass(term for term in analysis.terms if term in code.tokens or label_of(term) in code.tokens)
         one = statistics.idf(label_of(code.term)) if own else 0.0
         share, alone = (own / whole, one / (whole - own + one)) if own else (0.0, 0.0)
-        near = _who_may_hold(code, store, where)
-        holders = _who_says(code, near, store, where)
+        near = _find_candidates(code, store, where)
+        holders = _read_holders(code, near, store, where)
         # Where more memories match than were read, one of the unread may hold the code.
         is_missing = code.stands_alone and not holders and len(near) <= (0 if code.is_told_whole else LOOKED_AT)
         found.append(
@@ -571,22 +572,20 @@ def codes_asked(
     return tuple(found)
 
 
-def _who_may_hold(code: Code, store: Reader, where: Where) -> Sequence[MemoryId]:
+def _find_candidates(code: Code, store: Reader, where: Where) -> Sequence[MemoryId]:
     """Return some memories that hold a code or all parts of it."""
     runs = (store.keyword(terms, where, LOOKED_AT + 1, "and") for terms in code.ways if any(terms))
     return [*dict.fromkeys(identity for run in runs for identity in run.ids)]
 
 
-def _who_says(code: Code, ids: Sequence[MemoryId], store: Reader, where: Where) -> tuple[MemoryId, ...]:
+def _read_holders(code: Code, ids: Sequence[MemoryId], store: Reader, where: Where) -> tuple[MemoryId, ...]:
     """Return the memories whose text holds a code; none if there are more than a few."""
     read = store.fetch(ids, where.scopes).memories
     said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(read[one])))
     return said if len(said) <= LOOKED_AT else ()
 
 
-def otherwise_written(
-    analysis: Analysis, statistics: Statistics, codes: Sequence[HeldCode]
-) -> tuple[Analysis, Statistics]:
+def split_codes(analysis: Analysis, statistics: Statistics, codes: Sequence[HeldCode]) -> tuple[Analysis, Statistics]:
     """Replace the terms of codes with those of their split spelling (`E 47`), if no text joins them."""
     known = {label_of(code.term): code for code in codes if code.frequency and code.holders}
     apart = {term: known[term].term for term in analysis.terms if term in known and not statistics.frequency[term]}

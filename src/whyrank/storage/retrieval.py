@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ..analysis.names import is_code, match_in_any_spelling, names_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from ..protocols import Probe, Reader, Vector
     from ..types.memory import MemoryId
-    from ..types.query import Analysis
-    from ..types.results import Held
     from ..types.trail import NameMatch
 
 _HYDE = "hyde"  # the made-up answer whose vector is searched in place of the query's
@@ -30,83 +29,87 @@ Made = TypeVar("Made")
 
 def retrieve(store: Reader, request: Request) -> Retrieval:
     """Make every run, score the union of candidates by every signal, and gather input of the stages."""
-    where = request.resolution.query.where
-    late = list[str]()
-    runs, probes = _runs(store, request, late)
+    resolution, plan = request.resolution, request.plan
+    where, analysis, pool = resolution.query.where, resolution.analysis, plan.pool
+    late, notices = list[str](), list[Notice]()
+    # A made-up answer is searched in place of the query.
+    vector = None if any(probe.label == _HYDE for probe in request.probes) else request.vector
+    planned: dict[str, Callable[[], Run]] = {}
+    if "keyword" in plan.runs:
+        planned["keyword"] = partial(store.keyword, analysis.asked, where, pool, plan.join, analysis.repeats)
+    if "vector" in plan.runs and vector is not None:
+        planned["vector"] = partial(store.nearest, vector, request.space, where, pool)
+    if "name" in plan.runs and analysis.probe.key:
+        planned["name"] = partial(store.named, analysis.probe, where, pool)
+    runs: tuple[Run, ...] = ()
+    for name, take in planned.items():  # the first run is executed even if there is no time left
+        run = take() if resolution.query.deadline is None else _in_time(store, request, name, take, late, not runs)
+        runs += () if run is None else (run,)
+        request.watch.lap(name)
+    runs, probes = _with_further_runs(store, request, runs, late)
     listed = dict.fromkeys(identity for run in runs for identity in run.ids)
     memories = store.held(listed, where.scopes)
-    context = _scored(store, request, runs, memories, probes)
-    notices = list[Notice]()
+    context = _score_candidates(store, request, runs, memories, probes)
     if len(memories) < len(listed):
         runs = tuple(_inside(run, context, notices) for run in runs)
     notices += _run_notices(runs, context, request)
-    context, vectors = _with_inputs(store, request, context)
+    vectors: Mapping[MemoryId, Vector] = {}
+    if request.reads:
+        context, vectors = _with_inputs(store, request, context)
     request.watch.lap("scoring")
     return Retrieval(runs, context, probes, tuple(notices), tuple(late), vectors)
 
 
-def _runs(store: Reader, request: Request, late: list[str]) -> tuple[tuple[Run, ...], tuple[Probe, ...]]:
-    """Retrieve the candidates of every run; the first run is executed even if there is no time left."""
-    resolution, plan, vector = request.resolution, request.plan, request.vector
-    where, analysis, pool, space = resolution.query.where, resolution.analysis, request.plan.pool, request.space
-    if any(probe.label == _HYDE for probe in request.probes):
-        vector = None
-    asked: dict[str, Callable[[], Run]] = {}
-    if "keyword" in plan.runs:
-        asked["keyword"] = lambda: store.keyword(analysis.asked, where, pool, plan.join, analysis.repeats)
-    if "vector" in plan.runs and vector is not None:
-        asked["vector"] = lambda: store.nearest(vector, space, where, pool)
-    if "name" in plan.runs and analysis.probe.key:
-        asked["name"] = lambda: store.named(analysis.probe, where, pool)
-    runs = list[Run]()
-    for name, ask in asked.items():
-        run = ask() if resolution.query.deadline is None else _in_time(store, request, name, ask, late, not runs)
-        runs += [] if run is None else [run]
-        request.watch.lap(name)
+def _with_further_runs(
+    store: Reader, request: Request, runs: tuple[Run, ...], late: list[str]
+) -> tuple[tuple[Run, ...], tuple[Probe, ...]]:
+    """Add names in other spellings, holders of codes, and the runs of the expansion and the additional model."""
+    resolution, plan = request.resolution, request.plan
+    where, analysis, pool = resolution.query.where, resolution.analysis, plan.pool
     if resolution.is_respelled or not analysis.probe.key.isascii():
-        runs = [*with_accented_names(tuple(runs), analysis, store, where)]
+        runs = with_accented_names(runs, analysis, store, where)
     if resolution.codes:
-        runs = [*with_holders(runs, resolution.codes)]
+        runs = with_holders(runs, resolution.codes)
     probes = tuple(request.probes)
     if probes:
         further = [(probe, name) for probe in probes for name in probe.runs]
 
         def expanded() -> list[Run]:
-            return [probe.run(store, name, space, where, plan.join, pool) for probe, name in further]
+            return [probe.run(store, name, request.space, where, plan.join, pool) for probe, name in further]
 
         found = _in_time(store, request, "expansion", expanded, late)
         probes = probes if found else ()
-        runs += found or []
+        runs += tuple(found or ())
         request.watch.lap("expansion")
     added = request.added
     if added is not None:
         beside = _in_time(store, request, added.name, lambda: added.run(store, where, pool), late)
-        runs += [] if beside is None else [beside]
+        runs += () if beside is None else (beside,)
         request.watch.lap(added.name)
-    return tuple(runs), probes
+    return runs, probes
 
 
 def _in_time(
-    store: Reader, request: Request, name: str, ask: Callable[[], Made], late: list[str], is_first: bool = False
+    store: Reader, request: Request, name: str, take: Callable[[], Made], late: list[str], is_first: bool = False
 ) -> Made | None:
     """Call the store if there is time left; else return None and append the name to `late`."""
     deadline = request.resolution.query.deadline
     if deadline is None:
-        return ask()
+        return take()
     if is_first:
         with store.aborting(deadline.abort_at):
-            return ask()
+            return take()
     if not deadline.has_passed:
         try:
             with store.aborting(deadline.abort_at):
-                return ask()
+                return take()
         except StoreTimeout:
             pass  # reported by the name in `late`
     late.append(name)
     return None
 
 
-def _scored(
+def _score_candidates(
     store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates, probes: tuple[Probe, ...]
 ) -> Context:
     """Score every candidate by every signal, listed by its run or not, and match the names."""
@@ -128,7 +131,7 @@ def _scored(
             signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
     if request.added is not None and (beside := _beside(store, request, memories)) is not None:
         signals[beside.name] = beside
-    names = _name_matches(analysis, runs, memories, request.language)
+    names = _match_names(store, request, runs, memories)
     known = [match.name for match in names.values() if match.relation in _NAMED]
     if known:
         analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
@@ -155,19 +158,20 @@ def _beside(store: Reader, request: Request, memories: Candidates) -> Signal | N
     return None
 
 
-def _name_matches(
-    analysis: Analysis, runs: tuple[Run, ...], memories: Mapping[MemoryId, Held], language: str
+def _match_names(
+    store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates
 ) -> dict[MemoryId, NameMatch]:
-    proposed = (identity for run in runs if run.name == "name" for identity in run.ids)
+    """Match the names of the candidates that the name run proposes with the query."""
+    probe, scopes = request.resolution.analysis.probe, request.resolution.query.where.scopes
+    proposed = [identity for run in runs if run.name == "name" for identity in run.ids if identity in memories]
+    read = store.fetch(proposed, scopes).memories if proposed else {}
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
-        if identity not in memories:
-            continue
-        match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
+        match = match_in_any_spelling(probe, names_of(read[identity])) if identity in read else None
         if match is not None:
             # Words that only the name spells so are searched in its spelling.
             said = match.words if match.name.isascii() else (*match.words, match.name)
-            matches[identity] = match._replace(words=tokens_of(" ".join(said), language))
+            matches[identity] = match._replace(words=tokens_of(" ".join(said), request.language))
     return matches
 
 

@@ -14,7 +14,7 @@ from ..analysis.query import asked_for
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Written, sorting_key
 from ..search.retrieval import parse
-from ..storage.query_resolution import settled
+from ..storage.query_resolution import resolve_expression
 from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
 from ..types.query import All, Compares, Either, Expression, Holds, Not, Query, Where, several, spelled
 from ..types.results import Run, memory_of
@@ -1075,7 +1075,7 @@ class MatchingContract(StoreContract):
     def asked(self, store: Store, text: str, **fields: object) -> Query:
         """Return a query in the advanced syntax, resolved against a store."""
         query = Query(text, self.where(**fields), syntax="advanced")
-        return settled(parse(query, "en"), store, "en").query
+        return resolve_expression(parse(query, "en"), store, "en").query
 
     def passing(self, store: Store, text: str, memories: Sequence[str], **fields: object) -> set[str]:
         """Return those of some memories that pass a query."""

@@ -38,7 +38,7 @@ def test_hits_below_the_least_confidence_are_dropped_with_their_reason(memory: w
     assert [hit.confidence for hit in results] == [sure["all four"], sure["two"]]
     dropped = {hit.memory.name: hit.trail[-1] for hit in results.dropped}
     assert dropped["one"].stage == "min-confidence"
-    assert f"{sure['one']:.0%} confident" in dropped["one"].why
+    assert f"{sure['one']:.0%} confidence" in dropped["one"].why
     assert results.verdict == everything.verdict
 
 

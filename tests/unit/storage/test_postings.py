@@ -500,7 +500,7 @@ def test_texts_become_pages_and_come_back() -> None:
     for _, part in format.pages(words, 3):
         page = format.read(part)
         for term in ("tea", "pot"):
-            listed = format.list_of(page, key_of(term), 3)
+            listed = format.find_list(page, key_of(term), 3)
             if listed is not None:
                 found[term] = listed
     assert found["tea"].numbers.tolist() == [3, 71]

@@ -11,7 +11,7 @@ import pytest
 import whyrank
 from tests.damage import ask, told
 from whyrank.analysis.document import content_hash, entry_for
-from whyrank.storage.sqlite.rows import COLUMNS, FetchedRow, to_row
+from whyrank.storage.sqlite.rows import COLUMNS, read_row, to_row
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 
@@ -28,7 +28,7 @@ def row_of(memory: Memory) -> tuple[Any, ...]:
 
 def test_a_row_gives_back_the_memory_it_was_made_of() -> None:
     memory = replace(fact("m_1", "green tea"), tags=("drinks",), expires=NOW + 1, superseded_by="m_2")
-    held = FetchedRow(row_of(memory))
+    held = read_row(row_of(memory))
     assert held.memory == memory
 
 
@@ -45,7 +45,7 @@ def test_a_row_gives_back_the_memory_it_was_made_of() -> None:
 def test_what_cannot_be_read_is_blank_and_told_and_harms_nobody_else(column: str, value: object, shown: str) -> None:
     row = list(row_of(fact("m_1", "green tea")))
     row[COLUMNS.index(column)] = value
-    held, other = FetchedRow(tuple(row)), FetchedRow(row_of(fact("m_2", "black tea")))
+    held, other = read_row(tuple(row)), read_row(row_of(fact("m_2", "black tea")))
     assert (held.is_mended, held.memory.id, held.memory.text.startswith(shown)) == (True, "m_1", True)
     assert (other.is_mended, other.memory.text) == (False, "black tea")
 

@@ -198,7 +198,10 @@ class Database:
     def reading(self) -> AbstractContextManager[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of nested blocks: those must cost nothing.
-        return self._local.reader.nested if self.reader().in_transaction else self._snapshot()
+        held: _Reader | None = getattr(self._local, "reader", None)
+        if held is not None and not held.is_closed and held.connection.in_transaction:
+            return held.nested
+        return self._snapshot()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Snapshot]:

@@ -457,7 +457,7 @@ class DocValues:
         self._tokens = tokens
         self._max_bytes = max_bytes
         self._shelves: OrderedDict[str, ScopeDocValues] = OrderedDict()
-        self._standing: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
+        self._located: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
         self._turn = threading.Lock()
 
     @property
@@ -474,12 +474,12 @@ class DocValues:
                 kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
         return [shelf for shelf in found if shelf is not None]
 
-    def standing(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
+    def locate(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
         """Return the places of rows in each scope; cached, as words and vectors use the same candidates."""
-        last = self._standing
+        last = self._located
         if last is None or last[0] is not rows or last[1] is not shelves:
             numbers = np.array(rows, np.int64)
-            last = self._standing = (rows, shelves, [shelf.places_of(numbers) for shelf in shelves])
+            last = self._located = (rows, shelves, [shelf.places_of(numbers) for shelf in shelves])
         return last[2]
 
     def broken(self) -> dict[str, tuple[int, ...]]:
@@ -604,8 +604,3 @@ def lost_notice(count: int) -> Notice:
     memories = f"{counted(count, 'memory', 'memories')} {which(count, 'is', 'are')}"
     told = f"{memories} missing from the file, which was damaged"
     return Notice(UNREADABLE, f"{told}; `whyrank doctor` lists what is lost, and `--repair` fixes the rest")
-
-
-def damage(shelves: Sequence[ScopeDocValues]) -> int:
-    """Count the blocks of these scopes that had to be rebuilt."""
-    return sum(len(shelf.broken) for shelf in shelves)

@@ -282,7 +282,7 @@ class Fts5Index:
         coverage = {owners[row]: word_score(scores) / bound if bound else 0.0 for row, scores in once.items()}
         return Signal("keyword", values, coverage, details)
 
-    def marked(
+    def find_marks(
         self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
     ) -> Mapping[int, str]:
         """Return the mark of each row that has one of these and is visible, from the rows themselves."""

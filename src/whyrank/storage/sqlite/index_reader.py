@@ -6,15 +6,16 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.tokenizer import marks_but_of
 from ...protocols import Fetched
-from ...types.query import ONCE, Join, Repeats, Statistics, Where
+from ...types.query import ONCE, Join, Repeats, Where
 from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best
 from . import metadata, pending
-from .database import rows_of, translated
+from .database import meta_value, rows_of, translated
 from .doc_values import lost_notice
 from .rows import Places
 
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...protocols import Vector
-    from ...types.memory import Memory, MemoryId, Notice, Scope
+    from ...types.memory import Former, Memory, MemoryId, Notice, Scope
     from ...types.trail import NameProbe
-    from .metadata import Notes
     from .names import NameIndex
     from .rows import RowCache
     from .top_k import KeywordRun, View
@@ -43,7 +43,6 @@ class Caches(NamedTuple):
     rows: RowCache
     vectors: VectorIndex
     names: NameIndex
-    notes: Notes
 
 
 class IndexReader:
@@ -53,11 +52,16 @@ class IndexReader:
         self.view = view
         self._path = path
         self._fetch_late = fetch_late
-        self._rows, self._vectors, self._names, self._notes = caches
+        self._rows, self._vectors, self._names = caches
         self._has_lost = has_lost
         self._moment = (view.connection, view.generation)
         self._languages: dict[frozenset[Scope], Mapping[str, int]] = {}
         self._readers: dict[frozenset[Scope], Mapping[int, int]] = {}
+        self._meta: dict[str, str | None] = {}
+        # What is asked of terms alone, the keyword index answers.
+        self.statistics = partial(view.keyword.statistics, view)
+        self.beginning = partial(view.keyword.beginning, view)
+        self.spelled = partial(view.keyword.spelled, view)
 
     @contextmanager
     def aborting(self, moment: float) -> Iterator[None]:
@@ -70,19 +74,7 @@ class IndexReader:
         finally:
             connection.set_progress_handler(None, 0)
 
-    # -- terms -----------------------------------------------------------------------------------------------
-
-    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of the visible memories."""
-        return self.view.keyword.statistics(self.view, terms, scopes)
-
-    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the visible terms with a prefix, as typed, and their document frequencies."""
-        return self.view.keyword.beginning(self.view, beginning, scopes)
-
-    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return the terms that equal these without accents; they may include those of removed memories."""
-        return self.view.keyword.spelled(self.view, plain, scopes)
+    # -- counts and notes ------------------------------------------------------------------------------------
 
     def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by detected language; those without one are not counted."""
@@ -97,19 +89,24 @@ class IndexReader:
         """Count the visible memories by analyzer version."""
         known = self._readers.get(scopes)
         if known is None:
-            text = self._notes.value(*self._moment, metadata.READERS)
-            counts = metadata.count_readers(self.view.shelves(scopes), metadata.stretches_in(text))
-            known = self._readers[scopes] = counts
+            stretches = metadata.stretches_in(self._read_meta(metadata.READERS))
+            known = self._readers[scopes] = metadata.count_readers(self.view.shelves(scopes), stretches)
         return known
 
     def dimensions(self, space: str) -> int | None:
         """Return the number of dimensions of the space, if it ever held a vector."""
-        value = self._notes.value(*self._moment, metadata.dimensions_key(space))
+        value = self._read_meta(metadata.dimensions_key(space))
         return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
 
     def note(self, name: str) -> str | None:
         """Return the note under a name, if there is one."""
-        return self._notes.value(*self._moment, metadata.note_key(name))
+        return self._read_meta(metadata.note_key(name))
+
+    def _read_meta(self, key: str) -> str | None:
+        """Return the value of a key in `meta`, a note or not; every search reads some."""
+        if key not in self._meta:
+            self._meta[key] = meta_value(self.view.connection, key)
+        return self._meta[key]
 
     # -- runs and scores -------------------------------------------------------------------------------------
 
@@ -118,14 +115,14 @@ class IndexReader:
     ) -> Run:
         """Return the best memories by word score, up to `limit` distinct sources."""
         if not terms:
-            return Run("keyword", (), self._left_out(where))
-        return self._run("keyword", self.view.keyword.run(self.view, terms, where, join, limit, repeats), where)
+            return Run("keyword", (), self._find_unread(where))
+        return self._list_run("keyword", self.view.keyword.run(self.view, terms, where, join, limit, repeats), where)
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
-        return self._run("vector", self._vectors.select(self.view, space, vector, where, limit), where)
+        return self._list_run("vector", self._vectors.select(self.view, space, vector, where, limit), where)
 
-    def _run(self, name: str, found: KeywordRun, where: Where) -> Run:
+    def _list_run(self, name: str, found: KeywordRun, where: Where) -> Run:
         rows, scores, ids, scopes, origins = found.rows
         if not all(ids):
             nameless = self._rows.memories(
@@ -133,10 +130,10 @@ class IndexReader:
             )
             ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
         self._rows.learn(self.view.generation, Places(ids, rows, scopes, origins))
-        return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(where)))
+        return Run(name, Listed(ids, scores), (*found.notices, *self._find_unread(where)))
 
-    def _left_out(self, where: Where) -> tuple[Notice, ...]:
-        """Return notices on memories that a run could not read."""
+    def _find_unread(self, where: Where) -> tuple[Notice, ...]:
+        """Return notices on the memories that a run could not read."""
         lost = pending.left_out(self.view.connection, where.scopes) if self._has_lost else ()
         gone = sum([shelf.lost for shelf in self.view.shelves(where.scopes)])
         damaged = self.view.unlisted(where) if where.expression is not None or where.tags else ()
@@ -144,10 +141,10 @@ class IndexReader:
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
-        restored = self._notes.value(*self._moment, metadata.RESTORED)
+        restored = self._read_meta(metadata.RESTORED)
         only = None if where.expression is None else self.view.rows_matching(where)
         found, damage = self._names.select(self.view.connection, probe, where, restored, only)
-        return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(where)))
+        return Run("name", best(found, limit) if found else (), (*damage, *self._find_unread(where)))
 
     def score(
         self,
@@ -219,9 +216,13 @@ class IndexReader:
         """Return those of these memories that are visible and in another language, each with its language."""
         marks = marks_but_of(language)
         places = self._rows.places(*self._moment, list(ids))
-        found = self.view.keyword.marked(self.view, places.rows, list(marks), scopes)
+        found = self.view.keyword.find_marks(self.view, places.rows, list(marks), scopes)
         pairs = zip(places.ids, places.rows, strict=True) if found else ()
         return {identity: marks[found[row]] for identity, row in pairs if row in found}
+
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return the former versions of those of these memories that have some and are visible."""
+        return metadata.history_of(self.view.connection, list(self.held(ids, scopes)))
 
     def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
         """Return the position of the last turn of each of these sessions."""

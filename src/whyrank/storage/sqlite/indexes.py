@@ -10,36 +10,31 @@ import numpy as np
 
 from ...analysis.dates import is_mark
 from ...analysis.names import typed_beginning
+from ...analysis.normalize import BY
 from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...types.memory import Entry, MemoryId, Notice, Scope
-from ...types.query import ONCE, Join, Repeats, Statistics, Where, is_several
+from ...types.query import ONCE, Join, Repeats, Statistics, Where, as_asked, is_several
 from ...types.results import Column, Signal
 from ...types.trail import TermTable
-from ..bm25 import DATES, FIELDS, WORDS, Field
+from ..bm25 import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from .database import SAVE, ChecksumError, Connection, rows_of, run_script
-from .doc_values import NOWHERE, Flags, Integers, ScopeDocValues, damage
+from .doc_values import NOWHERE, Flags, Integers, ScopeDocValues
 from .fts5 import Fts5Index
 from .metadata import IndexName, index_in
 from .postings import segments
 from .postings.format import LIVE, TABLE_NAMES, TABLES, Text, live_segments, tokens_in
 from .postings.kernel import NUMPY, Kernel
-from .postings.reader import PageCache, PostingLists, shelved
-from .postings.scorer import (
-    CollectionStatistics,
-    Scores,
-    asked,
-    by_term,
-    folded,
-    named_speaker,
-)
+from .postings.reader import PageCache, PostingLists, open_segments
+from .postings.scorer import CollectionStatistics, Scores, add_rows, named_speaker, weigh_terms
 from .rows import SELECT, to_memory
-from .top_k import KeywordIndex, KeywordRun, NumberedMemory, View, best_rows, both
+from .top_k import KeywordIndex, KeywordRun, NumberedMemory, View, best_rows, combine_masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from .database import Database
+    from .postings.reader import Postings
 
 CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
 _LIST_SHARE = 3 / 8  # of the cache, for recently read lists; their pages take the rest
@@ -62,7 +57,7 @@ class PostingsIndex:
         self._list_bytes = int(cache_bytes * _LIST_SHARE)
         self._pages = PageCache(cache_bytes - self._list_bytes)
         self._known: OrderedDict[str, PostingLists] = OrderedDict()
-        self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], CollectionStatistics]] = {}
+        self._collections: dict[tuple[str, ...], CollectionStatistics] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._signal: tuple[Scores, Sequence[int], Signal] | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
@@ -118,9 +113,10 @@ class PostingsIndex:
         for scope, count in numbers.items():
             segments.flush(connection, scope, count, texts.get(scope, ()))
 
-    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-        """Move the tokens to their new numbers, and rebuild all segments."""
-        segments.renumber(connection, scope, moves, numbers)
+    renumber = staticmethod(segments.renumber)
+    compact = staticmethod(segments.compact)
+    abandon_merge = staticmethod(segments.abandon_merge)
+    scrub = staticmethod(segments.scrub)
 
     def is_due(self, connection: Connection) -> bool:
         """Return whether a rebuild, merge or listing is due; the first call plans those left by others."""
@@ -128,21 +124,13 @@ class PostingsIndex:
             segments.plan_listing(connection)
             _plan_merges(connection)
             self._is_planned = True
-        return bool(self._pages.broken or self._pages.unbelieved) or segments.is_due(connection)
-
-    def abandon_merge(self, connection: Connection, scope: str) -> None:
-        """Drop the segment that a merge is making."""
-        segments.abandon_merge(connection, scope)
-
-    def scrub(self, connection: Connection, scope: str) -> bool:
-        """Rewrite the pages of one segment that hold postings or words of removed memories."""
-        return segments.scrub(connection, scope)
+        return bool(self._pages.broken or self._pages.inconsistent) or segments.is_due(connection)
 
     def tidy(self, connection: Connection) -> bool:
         """Rebuild a damaged segment, or run one step of a merge."""
-        broken, unbelieved = self._pages.broken, self._pages.unbelieved
-        if unbelieved:
-            segments.made_sound(connection, unbelieved.pop())
+        broken, inconsistent = self._pages.broken, self._pages.inconsistent
+        if inconsistent:
+            segments.made_sound(connection, inconsistent.pop())
             return True
         if broken:
             _, (scope, segment) = broken.popitem()
@@ -151,28 +139,33 @@ class PostingsIndex:
             return True
         return segments.merge_step(connection)
 
-    def compact(self, connection: Connection, scope: str) -> None:
-        """Begin to merge the segments that many writes have left."""
-        segments.compact(connection, scope)
-
     def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
         """Return the places of a scope whose own texts hold a term, or which have a mark."""
         field = DATES if is_mark(term) else WORDS
-        return self._list(view, shelf).postings(view.connection, field, term).places
+        [postings] = self._open_list(view, shelf).read_postings(view.connection, field, [term])
+        return postings.joined.places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the visible terms with a prefix, as typed, and their document frequencies."""
         shelves = view.shelves(scopes)
-        asked = (_moment(shelves), beginning)
-        last = self._begun
-        if last is None or last[0] != asked:
-            last = self._begun = (asked, self._beginning(view, shelves, beginning))
-        return last[1]
+        asked, last = (self._open_collection(shelves).moment, beginning), self._begun
+        if last is not None and last[0] == asked:
+            return last[1]
+        lists = self._open_lists(view, shelves)
+        accented = [table for scope in lists for table in scope.accented(view.connection)]
+        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
+        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
+        held = np.zeros(len(words), np.int64)
+        for scope in lists if words else ():
+            held += scope.counts(view.connection, words)
+        counts = {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
+        self._begun = asked, counts
+        return counts
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return the terms that equal these without accents; they may include those of removed memories."""
         tables = [
-            table for scope in self._lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
+            table for scope in self._open_lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
         ]
         known = [(word, table[word]) for table in tables for word in plain if word in table]
         found: dict[str, set[str]] = {}
@@ -180,43 +173,35 @@ class PostingsIndex:
             found.setdefault(word, set()).update(tokens)
         return {word: tuple(sorted(tokens)) for word, tokens in found.items()}
 
-    def _beginning(self, view: View, shelves: Sequence[ScopeDocValues], beginning: str) -> dict[str, int]:
-        lists = self._lists(view, shelves)
-        accented = [table for scope in lists for table in scope.accented(view.connection)]
-        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
-        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
-        if not words:
-            return {}
-        held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
-        return {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
-
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
     ) -> KeywordRun:
         """Return the best rows by lexical score, filtered before they are cut."""
         shelves = view.shelves(where.scopes)
-        scores = self._scores(view, shelves, terms, repeats)
+        scores = self._score_query(view, shelves, terms, repeats)
         allowed = view.allowed(shelves, where)
         if join == "and":
             allowed = [
-                both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
+                combine_masks(mask, held)
+                for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
             ]
-        if any(mask is not None for mask in allowed):
-            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
-            return KeywordRun(rows, self._damage(shelves))
-        if limit not in scores.unfiltered:  # cached: a search precedes `why`, and an entity lookup precedes a search
-            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
-            scores.unfiltered[limit] = rows
-        return KeywordRun(scores.unfiltered[limit], self._damage(shelves))
+        is_filtered = any(mask is not None for mask in allowed)
+        # Cached without a filter: a search precedes `why`, and an entity lookup precedes a search.
+        rows = scores.unfiltered.get(limit) if not is_filtered else None
+        if rows is None:
+            rows = best_rows(view.connection, self._kernel, shelves, scores.sum_terms, allowed, limit)
+            if not is_filtered:
+                scores.unfiltered[limit] = rows
+        return KeywordRun(rows, self._find_damage(shelves))
 
     def _with_all(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str]) -> list[Flags]:
         """Return the masks of places that hold every word of the query themselves."""
         held = []
         words = [term for term in terms if not is_mark(term)]
-        for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
+        for shelf, lists in zip(shelves, self._open_lists(view, shelves), strict=True):
             count = np.zeros(len(shelf), np.int64)
-            for term in words:
-                count[lists.postings(view.connection, WORDS, term).places] += 1
+            for postings in lists.read_postings(view.connection, WORDS, words):
+                count[postings.joined.places] += 1
             held.append(count == len(words))
         return held
 
@@ -231,89 +216,109 @@ class PostingsIndex:
     ) -> Signal:
         """Score the given memories, with the contribution of each term."""
         shelves = view.shelves(scopes)
-        scores, last = self._scores(view, shelves, terms, repeats), self._signal
+        scores, last = self._score_query(view, shelves, terms, repeats), self._signal
         if last is not None and last[0] is scores and last[1] == rows:  # asked again, as by `why`
             return last[2]
         table, covered = np.zeros((len(scores.keys), len(rows))), np.zeros(len(rows))
-        for number, places in enumerate(view.catalogue.standing(shelves, rows)):
+        for number, places in enumerate(view.catalogue.locate(shelves, rows)):
             here = (places != NOWHERE).nonzero()[0]
             if len(here):
-                table[:, here] = scores.contributions(number, places[here])
-                covered[here] = scores.covered(number, places[here], table[:, here])
+                table[:, here], covered[here] = scores.contributions(number, places[here])
         # Row by row from the first term to the last: the order in which the trail adds them up.
-        values = folded(table, len(rows))
+        values = add_rows(table, len(rows))
         shares = covered / (scores.bound(terms) or 1.0)
         words, coverage = Column(ids, values.tolist(), values), Column(ids, shares.tolist())
         signal = Signal("keyword", words, coverage, TermTable(scores.keys, ids, table.T))
         self._signal = scores, rows, signal
         return signal
 
-    def marked(
+    def find_marks(
         self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
     ) -> Mapping[int, str]:
         """Return the mark of each row that has one of these and is visible."""
         shelves = view.shelves(scopes)
-        lists = [scope.several(view.connection, DATES, marks) for scope in self._lists(view, shelves)]
+        lists = [scope.read_postings(view.connection, DATES, marks) for scope in self._open_lists(view, shelves)]
         if not any(postings.size for found in lists for postings in found):
             return {}  # as in a store of one language
-        standing = view.catalogue.standing(shelves, rows)
+        standing = view.catalogue.locate(shelves, rows)
         by_row: dict[int, str] = {}
         for places, found in zip(standing, lists, strict=True):
             for mark, postings in zip(marks, found, strict=True):
-                held = np.isin(places, postings.places).nonzero()[0].tolist() if postings.size else ()
+                held = np.isin(places, postings.joined.places).nonzero()[0].tolist() if postings.size else ()
                 by_row |= dict.fromkeys((rows[place] for place in held), mark)
         return by_row
 
     def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by mark."""
-        lists = self._lists(view, view.shelves(scopes))
-        sizes = ([found.size for found in scope.several(view.connection, DATES, marks)] for scope in lists)
+        lists = self._open_lists(view, view.shelves(scopes))
+        sizes = ([found.size for found in scope.read_postings(view.connection, DATES, marks)] for scope in lists)
         return dict(zip(marks, map(sum, zip(*sizes, strict=True)), strict=False))
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories."""
         shelves = view.shelves(scopes)
-        library, lists = self._library(shelves), self._lists(view, shelves)
-        words = [*terms]
-        if len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words):
-            held = [scope.counts(view.connection, words).tolist() for scope in lists]
-        else:
-            held = [[found.size for found in scope.several(view.connection, WORDS, words)] for scope in lists]
-        frequency = {term: sum([counts[i] for counts in held]) for i, term in enumerate(words)}
-        return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
+        collection, lists = self._open_collection(shelves), self._open_lists(view, shelves)
+        words = [*dict.fromkeys(terms)]
+        is_many = len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words)
+        frequency = dict.fromkeys(words, 0)
+        for scope in lists:
+            if is_many:
+                counts = scope.counts(view.connection, words).tolist()
+            else:
+                counts = [found.size for found in scope.read_postings(view.connection, WORDS, words)]
+            for word, count in zip(words, counts, strict=True):
+                frequency[word] += count
+        return Statistics(collection.count, collection.texts(WORDS, "own").average, frequency)
 
-    def _scores(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query; the last query's are cached, because a search needs them twice."""
-        moment = _moment(shelves)
-        question = (moment, tuple(terms), tuple(sorted(repeats.items())))
-        last = self._last
-        if last is None or last[0] != question:
-            known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
-            library, lists = self._library(shelves), self._lists(view, shelves)
-            found = tuple(asked(view.connection, library, lists, terms, self._kernel, self._fields, repeats, known))
-            speaker = named_speaker(view.connection, library, lists, terms)
-            last = self._last = question, Scores(library, found, speaker, kernel=self._kernel)
-        return last[1]
+    def _score_query(
+        self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats
+    ) -> Scores:
+        """Return the scores of a query, cached: a search needs them twice; terms of the last query are reused."""
+        collection, last = self._open_collection(shelves), self._last
+        question = (collection.moment, tuple(terms), tuple(sorted(repeats.items())))
+        if last is not None and last[0] == question:
+            return last[1]
+        lists = self._open_lists(view, shelves)
+        fields = [field for field in self._fields if field is not GRAMS or collection.has_letters]
+        wanted = [*wanted_terms(terms, fields)]
+        speakers = [term for term in terms if term.startswith(BY)] if collection.has_turns else []
+        postings: dict[tuple[Field, str], list[Postings]] = {}
+        for field, some in (*wanted, (DATES, speakers)):
+            exact = [as_asked(term) for term in some if is_several(term)]  # without their other spellings
+            read = [*dict.fromkeys((*some, *filter(None, exact)))]
+            for scope in lists if read else ():
+                for term, found in zip(read, scope.read_postings(view.connection, field, read), strict=True):
+                    postings.setdefault((field, term), []).append(found)
+        known = dict(last[1].weighed) if last is not None and last[1].collection is collection else {}
+        # Words may count several times; pairs, letters and dates never do.
+        names = (
+            (field, term, repeats.get(term, 1) if field is WORDS else 1) for field, some in wanted for term in some
+        )
+        weighed = weigh_terms(collection, names, postings, known, self._kernel)
+        speaker = named_speaker(speakers, postings) if speakers else None
+        scores = Scores(collection, weighed, speaker, kernel=self._kernel)
+        self._last = question, scores
+        return scores
 
-    def _library(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
+    def _open_collection(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
         """Return the collection statistics of some scopes, computed once per change."""
-        moment = _moment(shelves)
-        scopes = tuple(shelf.scope for shelf in shelves)
+        moment = tuple([(shelf.scope, shelf.changed) for shelf in shelves])
+        scopes = tuple([shelf.scope for shelf in shelves])
         with self._turn:
-            known = self._libraries.get(scopes)
-            if known is None or known[0] != moment:
-                if len(self._libraries) >= _SCOPES_KEPT:
-                    self._libraries.clear()
+            known = self._collections.get(scopes)
+            if known is None or known.moment != moment:
+                if len(self._collections) >= _SCOPES_KEPT:
+                    self._collections.clear()
                 # An entry of an earlier generation would keep arrays alive that have no other owner.
                 current = dict(moment)
-                for others, (then, _) in [*self._libraries.items()]:
-                    if any(current.get(scope, changed) != changed for scope, changed in then):
-                        del self._libraries[others]
-                known = self._libraries[scopes] = (moment, CollectionStatistics(shelves))
-            return known[1]
+                for others, other in [*self._collections.items()]:
+                    if any(current.get(scope, changed) != changed for scope, changed in other.moment):
+                        del self._collections[others]
+                known = self._collections[scopes] = CollectionStatistics(shelves, moment)
+            return known
 
-    def _lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
-        lists = [self._list(view, shelf) for shelf in shelves]
+    def _open_lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
+        lists = [self._open_list(view, shelf) for shelf in shelves]
         if len(self._known) > 1:
             self._evict_scopes(len(shelves))
         return lists
@@ -328,25 +333,25 @@ class PostingsIndex:
                 for lists in self._known.values():
                     lists.clear()
 
-    def _list(self, view: View, shelf: ScopeDocValues) -> PostingLists:
+    def _open_list(self, view: View, shelf: ScopeDocValues) -> PostingLists:
         with self._turn:
             known = self._known.get(shelf.scope)
             if known is None or known.stored.changed != shelf.changed:
-                stored = shelved(view.connection, shelf, known.stored if known else None)
+                stored = open_segments(view.connection, shelf, known.stored if known else None)
                 known = self._known[shelf.scope] = PostingLists(
                     shelf, stored, self._pages, self._kernel, self._list_bytes
                 )
-                if not stored.is_believed:
-                    self._pages.unbelieved.add(shelf.scope)
+                if not stored.is_consistent:
+                    self._pages.inconsistent.add(shelf.scope)
             self._known.move_to_end(shelf.scope)
             return known
 
-    def _damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
+    def _find_damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
         known = [self._known.get(shelf.scope) for shelf in shelves]
         stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
         living = {segment.segment for one in stored for segment in one.segments}
-        broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
-        broken += sum(not one.is_believed for one in stored)
+        broken = sum(len(shelf.broken) for shelf in shelves) + sum(segment in living for segment in self._pages.broken)
+        broken += sum(not one.is_consistent for one in stored)
         if broken:
             blocks = f"{counted(broken, 'block')} of the keyword index {which(broken, 'is', 'are')} damaged or missing"
             return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and the next write to this store repairs it")]
@@ -373,10 +378,6 @@ def _is_to_merge(connection: Connection, scope: str) -> bool:
 
 def _text(placed: NumberedMemory) -> Text:
     return Text(placed.number, placed.entry.tokens, placed.entry.letters, placed.entry.marks)
-
-
-def _moment(shelves: Sequence[ScopeDocValues]) -> tuple[tuple[str, int], ...]:
-    return tuple((shelf.scope, shelf.changed) for shelf in shelves)
 
 
 # Factories; they take the size of the caches in bytes and the kernel to search with.

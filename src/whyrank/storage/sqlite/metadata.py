@@ -44,24 +44,7 @@ def drop_notes(connection: Connection, names: Iterable[str]) -> None:
         count_rows(connection, "meta", -gone.rowcount)
 
 
-class Notes:
-    """Notes by name, cached until the next write, as every search reads one."""
-
-    def __init__(self) -> None:
-        self._read: tuple[int, dict[str, str | None]] = (-1, {})
-
-    def value(self, connection: Connection, generation: int, key: str) -> str | None:
-        """Return the value of a key in `meta`, a note or not."""
-        since, known = self._read
-        if since != generation:
-            known = {}
-            self._read = (generation, known)
-        if key not in known:
-            known[key] = meta_value(connection, key)
-        return known[key]
-
-
-def notes_with(connection: Connection, prefix: str) -> dict[str, str]:
+def notes_with(connection: Connection, prefix: str = "") -> dict[str, str]:
     """Return all notes whose names have a prefix."""
     first = _PREFIX + prefix
     rows = connection.execute(
@@ -133,7 +116,7 @@ _DROPPED_AT_ONCE = 1_000
 
 
 def texts_without_vector(
-    connection: Connection, space: str, limit: int, after: int, due: float | None
+    connection: Connection, space: str, limit: int, after: int = 0, due: float | None = None
 ) -> list[Waiting]:
     """Return texts without a vector in the order of their rows; failed ones only when their retry is due."""
     found: list[Waiting] = []

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import zlib
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,8 +86,9 @@ SORTING_KEYS: dict[Order, str] = {
 
 def legible_key(key: Sequence[Any]) -> ContentKey:
     """Return the content key of a row of COMPARED_KEY; damaged texts are blank."""
-    legible_values: list[Any] = ["" if isinstance(value, bytes) else value for value in key]
-    path, line, text_hash, identity = legible_values
+    if bytes in map(type, key):
+        key = ["" if isinstance(value, bytes) else value for value in key]
+    path, line, text_hash, identity = key
     return path, line, text_hash, identity
 
 
@@ -158,39 +159,30 @@ def text_embedded(kept: Any, row: Row) -> Any:
     return embedded_text(as_far_as_legible(row)) if kept == AS_IT_SAYS else kept
 
 
-class FetchedRow:
-    """A row of SELECT; its memory is made on access, which takes ten times as long as the row.
+class FetchedRow(NamedTuple):
+    """A row of SELECT with its memory; unreadable values are blank, so that a search has results, and are reported."""
 
-    Damage is detected at once. Unreadable values are blank, so that a search has results, and are reported.
+    stored: Row
+    memory: Memory
+    is_mended: bool  # some of it could not be read and is blank
+    is_altered: bool  # it differs from its stored checksum, or its text from its content hash
+
+
+def read_row(row: Row) -> FetchedRow:
+    """Make the memory of a row of SELECT, which STORED may follow, and check it.
+
+    A foreign content hash is accepted, and so is a mismatch if the embedded text has its own hash.
     """
-
-    def __init__(self, row: Row) -> None:
-        self.stored = row
-        self._row = without_damage(row)
-        self.is_mended = self._row is not row  # some of it could not be read and is blank
-        # Texts count twice, for the row and for the memory made from it.
-        self.nbytes = _ROW_BYTES + 2 * sum(len(value) for value in row if isinstance(value, str | bytes))
-
-    @cached_property
-    def memory(self) -> Memory:
-        """Make the memory of the row."""
-        return _memory(self._row)
-
-    @cached_property
-    def is_altered(self) -> bool:
-        """Return whether the row differs from its stored checksum, or its text from its content hash.
-
-        A foreign content hash is accepted, and so is a mismatch if the embedded text has its own hash.
-        """
-        if self.is_mended or len(self._row) < len(COLUMNS) + len(STORED):
-            return False
-        embedded, checksum = self._row[len(COLUMNS) : len(COLUMNS) + len(STORED)]
-        if checksum is not None and checksum != row_checksum(self._row):
-            return True
-        kept = self._row[_HASH]
-        if len(kept) != HASH_LETTERS or content_hash(self._row[_TEXT]) == kept:
-            return False
-        return bool(content_hash(embedded_text(self.memory)) != embedded)
+    whole = without_damage(row)
+    memory, is_mended, is_altered = _memory(whole), whole is not row, False
+    if not is_mended and len(row) >= len(COLUMNS) + len(STORED):
+        embedded, checksum = row[len(COLUMNS) : len(COLUMNS) + len(STORED)]
+        kept = row[_HASH]
+        if checksum is not None and checksum != row_checksum(row):
+            is_altered = True
+        elif len(kept) == HASH_LETTERS and content_hash(row[_TEXT]) != kept:
+            is_altered = content_hash(embedded_text(memory)) != embedded
+    return FetchedRow(row, memory, is_mended, is_altered)
 
 
 def to_memory(row: Row) -> Memory:
@@ -211,7 +203,7 @@ def as_far_as_legible(row: Row) -> Memory:
 
 def without_damage(row: Row) -> Row:
     """Return a row with unreadable values blanked; nearly always the row itself."""
-    whole = typed(row)
+    whole = row if tuple(map(type, row)) in _seen else typed(row)
     try:
         _scope(whole[1])
         if (lists := _lists(whole)) != _NO_LISTS:
@@ -343,8 +335,10 @@ class RowCache:
         self._older: dict[MemoryId, Place] = {}  # the places before those, dropped with the next exchange
         self._runs = 0  # that `_places` were learnt from
         key_bytes = int(max_bytes * _KEY_SHARE)
+        # Texts count twice, for the row and for the memory made from it.
         self._memories: ByteBoundedCache[int, FetchedRow] = ByteBoundedCache(
-            max_bytes - key_bytes, lambda _, row: row.nbytes
+            max_bytes - key_bytes,
+            lambda _, row: _ROW_BYTES + 2 * sum([len(value) for value in row.stored if isinstance(value, str | bytes)]),
         )
         self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
             key_bytes, lambda _, key: len(key) * STRING_BYTES
@@ -406,7 +400,7 @@ class RowCache:
             read: dict[int, FetchedRow] = {}
             for part, marks in portions([row for row, held in known.items() if held is None]):
                 wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
-                read.update((row[-1], FetchedRow(row)) for row in rows_of(connection, wanted, part))
+                read.update((row[-1], read_row(row)) for row in rows_of(connection, wanted, part))
             self._memories.update(read)
             known.update(read)
             return {row: held for row, held in known.items() if held is not None}

@@ -6,18 +6,17 @@ import math
 import threading
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial, wraps
 from glob import escape
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ...analysis.normalize import shared_bytes
 from ...errors import StoreError, StoreFull
-from ...protocols import Failure, Fetched, FileRecord, SortingKey, StoreStatus, Waiting, Written
+from ...protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
 from ...types.memory import Scope
-from ...types.query import ONCE, Join, Repeats, Statistics, Where
-from ...types.results import Candidates, Run, Signal
+from ...types.query import Where
 from ..bm25 import spread
 from ..query_resolution import resolve
 from ..retrieval import retrieve
@@ -42,7 +41,7 @@ from .filters import Masks, clause_for
 from .history import take_keys
 from .index_reader import Caches, IndexReader
 from .indexes import DEFAULT, INDEXES, answering, index_to_come, prepare_index
-from .metadata import IndexName, Notes
+from .metadata import IndexName
 from .names import NameIndex
 from .postings.kernel import KERNEL, NUMPY, Kernel
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
@@ -56,10 +55,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Vector
-    from ...types.memory import Former, Memory, MemoryId, Order
-    from ...types.query import Analysis, Plan
-    from ...types.trail import NameProbe
+    from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
+    from ...types.memory import Memory, MemoryId, Order
+    from ...types.query import Analysis, Plan, Statistics
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
@@ -73,9 +71,33 @@ _BALLAST_SECONDS = 60.0  # between two checks of its size
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 320
-_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of the deadline, a millisecond or less
 # Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
+
+
+P = ParamSpec("P")
+
+
+def _in_snapshot(read: Callable[Concatenate[IndexReader, P], _T]) -> Callable[Concatenate[SqliteStore, P], _T]:
+    """Return a method of the store that reads one snapshot by a method of its reader."""
+
+    @wraps(read)
+    def read_snapshot(self: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
+        with self.reader() as reader:
+            return read(reader, *args, **kwargs)
+
+    return read_snapshot
+
+
+def _in_connection(read: Callable[Concatenate[Connection, P], _T]) -> Callable[Concatenate[SqliteStore, P], _T]:
+    """Return a method of the store that reads its file by a function of a connection."""
+
+    @wraps(read)
+    def read_connection(self: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
+        with self.reader() as reader:
+            return read(reader.view.connection, *args, **kwargs)
+
+    return read_connection
 
 
 class SqliteStore:
@@ -91,13 +113,14 @@ class SqliteStore:
     ) -> None:
         self._kernel = kernel
         self._database = Database(path)
+        self.reading = self._database.reading  # one consistent view for all reads of this thread inside the block
         self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
         self._ballast_kept = 0.0  # time of its last check
         share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
         self._index_bytes = share["index"]
         self._masks = Masks(share["masks"])
         self._caches = Caches(
-            RowCache(share["memories"]), VectorIndex(share["vectors"], kernel), NameIndex(share["names"]), Notes()
+            RowCache(share["memories"]), VectorIndex(share["vectors"], kernel), NameIndex(share["names"])
         )
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
@@ -291,35 +314,32 @@ class SqliteStore:
         with self.reader() as reader:
             return retrieve(reader, request)
 
-    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
-        """Return those of these memories that are visible, as far as they can be read."""
-        with self.reader() as reader:
-            return reader.fetch(ids, scopes)
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Hold one consistent view for all reads inside the block."""
-        return self._database.reading()
-
     @contextmanager
     def aborting(self, moment: float) -> Iterator[None]:
         """Abort statements of this thread inside the block after a deadline."""
         with self.reader() as reader, reader.aborting(moment):
             yield
 
-    @property
-    def is_current(self) -> bool:
-        """Return whether the file that was opened is still the one under its name."""
-        return self._database.is_current
-
-    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
-        """Return those of these memories that are visible to the scopes."""
+    def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
+        """Return those of these memories that are visible, as far as they can be read."""
         with self.reader() as reader:
-            return reader.get(ids, scopes)
+            return reader.fetch(ids, scopes)
 
-    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
-        """Return the visible ones of these memories as candidates; a memory is read on access."""
-        with self.reader() as reader:
-            return reader.held(ids, scopes)
+    get = _in_snapshot(IndexReader.get)
+    held = _in_snapshot(IndexReader.held)
+    languages = _in_snapshot(IndexReader.languages)
+    readers = _in_snapshot(IndexReader.readers)
+    keyword = _in_snapshot(IndexReader.keyword)
+    nearest = _in_snapshot(IndexReader.nearest)
+    named = _in_snapshot(IndexReader.named)
+    score = _in_snapshot(IndexReader.score)
+    passing = _in_snapshot(IndexReader.passing)
+    in_other_languages = _in_snapshot(IndexReader.in_other_languages)
+    last_positions = _in_snapshot(IndexReader.last_positions)
+    vectors = _in_snapshot(IndexReader.vectors)
+    history = _in_snapshot(IndexReader.history)
+    dimensions = _in_snapshot(IndexReader.dimensions)
+    note = _in_snapshot(IndexReader.note)
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories."""
@@ -336,77 +356,15 @@ class SqliteStore:
         with self.reader() as reader:
             return reader.spelled(plain, scopes)
 
-    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Count the visible memories by detected language; those without one are not counted."""
-        with self.reader() as reader:
-            return reader.languages(scopes)
-
-    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
-        """Count the visible memories by analyzer version."""
-        with self.reader() as reader:
-            return reader.readers(scopes)
+    @property
+    def is_current(self) -> bool:
+        """Return whether the file that was opened is still the one under its name."""
+        return self._database.is_current
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
         with self._database.reading() as snapshot:
             return list(islice(metadata.read_before(snapshot.connection, reader), limit))
-
-    def keyword(
-        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
-    ) -> Run:
-        """Return the best memories by word score, up to `limit` distinct sources."""
-        with self.reader() as reader:
-            return reader.keyword(terms, where, limit, join, repeats)
-
-    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
-        """Return the nearest memories by cosine, up to `limit` distinct sources."""
-        with self.reader() as reader:
-            return reader.nearest(vector, space, where, limit)
-
-    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
-        """Return memories whose names are related to the query."""
-        with self.reader() as reader:
-            return reader.named(probe, where, limit)
-
-    def score(
-        self,
-        ids: Collection[MemoryId],
-        terms: Sequence[str],
-        vector: Vector | None,
-        space: str,
-        where: Where,
-        repeats: Repeats = ONCE,
-    ) -> list[Signal]:
-        """Score the given candidates by every signal, whether its run has listed them or not."""
-        with self.reader() as reader:
-            return reader.score(ids, terms, vector, space, where, repeats)
-
-    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
-        """Return those of these memories that pass every filter."""
-        with self.reader() as reader:
-            return reader.passing(ids, where)
-
-    def in_other_languages(
-        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
-    ) -> dict[MemoryId, str]:
-        """Return those of these memories that are visible and in another language, each with its language."""
-        with self.reader() as reader:
-            return reader.in_other_languages(ids, language, scopes)
-
-    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
-        """Return the position of the last turn of each of these sessions."""
-        with self.reader() as reader:
-            return reader.last_positions(sessions)
-
-    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
-        """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
-        with self.reader() as reader:
-            return reader.vectors(ids, space, scopes)
-
-    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
-        """Return the former versions of those of these memories that have some and are visible."""
-        with self.reader() as reader:
-            return metadata.history_of(reader.view.connection, list(reader.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
@@ -505,10 +463,11 @@ class SqliteStore:
 
     # -- metadata --------------------------------------------------------------------------------------------
 
-    def with_text(self, text: str, scope: Scope) -> list[Memory]:
-        """Return the facts of one scope with the same text, ignoring case and white space."""
-        with self._database.reading() as snapshot:
-            return metadata.with_text(snapshot.connection, text, scope)
+    with_text = _in_connection(metadata.with_text)
+    written = _in_connection(metadata.written_with)
+    notes = _in_connection(metadata.notes_with)
+    failures = _in_connection(metadata.embedding_failures)
+    without_vector = _in_connection(metadata.texts_without_vector)
 
     def scopes(self, within: Scope | None = None) -> frozenset[Scope]:
         """Return the scopes of all memories, or one and those below it; damaged ones are left out."""
@@ -522,11 +481,6 @@ class SqliteStore:
             with suppress(ValueError, AttributeError, TypeError):  # it was damaged, and `doctor` names its memories
                 found.add(Scope.parse(scope))
         return frozenset(one for one in found if within is None or one.is_within(within))
-
-    def written(self, scope: Scope, key: str) -> Written | None:
-        """Return the result of a write with a key, if there was one in the scope."""
-        with self._database.reading() as snapshot:
-            return metadata.written_with(snapshot.connection, scope, key)
 
     def keys(self, scope: Scope) -> dict[str, Written]:
         """Return the results of all writes with keys in the scope, by key, without damaged ones."""
@@ -558,21 +512,6 @@ class SqliteStore:
             found |= {row[0] for row in rows}
         return found
 
-    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
-        """Return up to `limit` texts without a vector after a row, except those with a retry later than `due`."""
-        with self._database.reading() as snapshot:
-            return metadata.texts_without_vector(snapshot.connection, space, limit, after, due)
-
-    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
-        """Return the embedding failures of a space, visible to some scopes; the provider's own comes first."""
-        with self._database.reading() as snapshot:
-            return metadata.embedding_failures(snapshot.connection, space, scopes)
-
-    def dimensions(self, space: str) -> int | None:
-        """Return the number of dimensions of the space, if it ever held a vector."""
-        with self.reader() as reader:
-            return reader.dimensions(space)
-
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""
         dropped, after = 0, 0
@@ -595,16 +534,6 @@ class SqliteStore:
             "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
         )
         return dict(rows)
-
-    def note(self, name: str) -> str | None:
-        """Return the note under a name, if there is one."""
-        with self.reader() as reader:
-            return reader.note(name)
-
-    def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return all notes whose names have a prefix, by name."""
-        with self._database.reading() as snapshot:
-            return metadata.notes_with(snapshot.connection, prefix)
 
     def put_note(self, name: str, text: str) -> None:
         """Replace the note under a name; return only when it is durable."""

@@ -23,7 +23,7 @@ from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
 from .rows import content_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ class View(NamedTuple):
         masks = [self.masks.allowed(self.connection, shelf, where) for shelf in shelves]
         if where.expression is None:
             return masks
-        return [both(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
+        return [combine_masks(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
 
     def _matching(self, shelf: ScopeDocValues, where: Where, besides: Flags | None = None) -> Flags:
         """Return the mask of places where the filter's expression is true; `besides` match every field."""
@@ -88,11 +88,11 @@ class View(NamedTuple):
         if not known:
             return 0
         left: Flags = np.logical_or.reduce(known)
-        may = both(self.masks.allowed(self.connection, shelf, replace(where, tags=frozenset())), left)
+        may = combine_masks(self.masks.allowed(self.connection, shelf, replace(where, tags=frozenset())), left)
         if where.expression is not None:
             may = may & self._matching(shelf, where, left)
         [passing] = self.allowed([shelf], where)
-        return int(np.count_nonzero(may & ~both(passing, may)))
+        return int(np.count_nonzero(may & ~combine_masks(passing, may)))
 
     def rows_matching(self, where: Where) -> set[int] | None:
         """Return the rows that match the expression of a filter; None without one."""
@@ -110,7 +110,7 @@ class View(NamedTuple):
         return Clause(f"{clause.sql} AND m.row IN (SELECT value FROM json_each(?))", (*clause.parameters, listed))
 
 
-def both(mask: Flags | None, other: Flags) -> Flags:
+def combine_masks(mask: Flags | None, other: Flags) -> Flags:
     """Return the conjunction of two masks; None allows everything."""
     return other if mask is None else np.logical_and(mask, other)
 
@@ -207,7 +207,7 @@ class KeywordIndex(Protocol):
     ) -> Signal:
         """Score the given memories in their rows, whether a run would list them or not."""
 
-    def marked(
+    def find_marks(
         self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
     ) -> Mapping[int, str]:
         """Return the mark of each row that has one of these and is visible."""
@@ -235,19 +235,13 @@ class ScoredOrdinals(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Scores of the places of a scope: of all in order, or only of those that can be among the best."""
+    """Scores of the allowed places of a scope: of all in order, or only of those that can be among the best."""
 
     values: Floats
     places: Integers | None = None
     is_chosen: bool = (
         False  # they are the best of those allowed, one more than wanted if there are more, and its equals
     )
-
-    def masked(self, mask: Flags | None) -> Sums:
-        """Return the scores with zero for places that are not allowed."""
-        if mask is None or self.is_chosen:
-            return self
-        return Sums(self.values * (mask if self.places is None else mask[self.places]), self.places)
 
 
 class Cutter(Protocol):
@@ -288,54 +282,43 @@ def best_rows(
 
     `scores` returns the scores of places, exact for the best `wanted` of those that are allowed.
     """
-    wanted = None if limit is None else limit + spare(shelves)
+    wanted = None if limit is None else limit + spare_rows(shelves)
     while True:
-        masked = [own.masked(mask) for own, mask in zip(scores(allowed, wanted), allowed, strict=True)]
-        is_chosen = all(own.is_chosen for own in masked)
-        lowest = 0.0 if wanted is None or is_chosen else threshold([own.values for own in masked], wanted)
-        chosen = above(masked, lowest)
+        sums = scores(allowed, wanted)
+        is_chosen = all(own.is_chosen for own in sums)
+        lowest = 0.0 if wanted is None or is_chosen else threshold([own.values for own in sums], wanted)
+        chosen = select_above(sums, lowest)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
-        if not is_all and wanted is not None:
-            chosen = best_of(chosen, wanted)
+        # Up to twice as many as are wanted are cheaper kept than selected.
+        if wanted is not None and not is_all and len(chosen.scores) > _FEW * wanted:
+            chosen = keep_only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
         rows = cut(connection, kernel, shelves, chosen, limit, is_all)
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
 
 
-def spare(shelves: Sequence[ScopeDocValues]) -> int:
+def spare_rows(shelves: Sequence[ScopeDocValues]) -> int:
     """Return the rows to examine beyond the requested sources: one where every memory is its own source."""
     return 1 if all(shelf.is_one_chunk_each for shelf in shelves) else MORE
 
 
-def best_of(chosen: ScoredOrdinals, wanted: int) -> ScoredOrdinals:
-    """Keep the best candidates and ties of the last; up to twice as many are cheaper kept than selected."""
-    if len(chosen.scores) <= _FEW * wanted:
-        return chosen
-    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
-
-
-def above(scores: Sequence[Sums], threshold: float) -> ScoredOrdinals:
+def select_above(scores: Sequence[Sums], threshold: float) -> ScoredOrdinals:
     """Choose the places at or above a threshold, or above zero."""
-    chosen = [_above(number, own, threshold) for number, own in enumerate(scores)]
+    chosen: list[ScoredOrdinals] = []
+    for number, (values, places, is_chosen) in enumerate(scores):
+        if not is_chosen or places is None:
+            found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
+            places, values = found if places is None else places[found], values[found]
+        chosen.append(ScoredOrdinals(np.full(len(values), number), places, values))
     if len(chosen) == 1:
         return chosen[0]
     if not chosen:
         return ScoredOrdinals(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    numbers, places, values = zip(*chosen, strict=True)
-    return ScoredOrdinals(*(np.concatenate(own) for own in (numbers, places, values)))
+    return ScoredOrdinals(*map(np.concatenate, zip(*chosen, strict=True)))
 
 
-def _above(number: int, own: Sums, threshold: float) -> ScoredOrdinals:
-    values = own.values
-    if own.is_chosen and own.places is not None:
-        return ScoredOrdinals(np.full(len(values), number), own.places, values)
-    found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
-    places = found if own.places is None else own.places[found]
-    return ScoredOrdinals(np.full(len(found), number), places, values[found])
-
-
-def only(chosen: ScoredOrdinals, kept: Flags) -> ScoredOrdinals:
+def keep_only(chosen: ScoredOrdinals, kept: Flags) -> ScoredOrdinals:
     """Keep some of the candidates; mostly all are kept."""
     if kept.all():
         return chosen
@@ -343,13 +326,23 @@ def only(chosen: ScoredOrdinals, kept: Flags) -> ScoredOrdinals:
 
 
 def threshold(scores: Sequence[NDArray[np.floating]], wanted: int) -> float:
-    """Return a score that at least `wanted` places reach, from the maxima of blocks."""
+    """Return a score that at least `wanted` places reach, from the maxima of blocks.
+
+    Blocks are strided, which numpy reduces much faster.
+    """
     size = max(1, min(_BLOCK, sum(map(len, scores)) // (4 * wanted)))
-    blocks = [_block_tops(own, size) for own in scores]
-    tops = blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.zeros(0)
-    if len(tops) <= wanted:
-        return 0.0
-    return nth_best(tops, wanted)
+    blocks: list[NDArray[np.floating]] = []
+    for own in scores:
+        whole = len(own) - len(own) % size
+        if not whole:  # a small scope beside a large one
+            blocks.append(own)
+            continue
+        highest: NDArray[np.floating] = np.maximum.reduce(own[:whole].reshape(size, -1), axis=0)
+        if whole < len(own):  # the few behind the last whole block count to the first
+            highest[0] = max(highest[0], np.maximum.reduce(own[whole:]))
+        blocks.append(highest)
+    maxima = blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.zeros(0)
+    return 0.0 if len(maxima) <= wanted else nth_best(maxima, wanted)
 
 
 def nth_best(scores: NDArray[np.floating], number: int) -> float:
@@ -357,17 +350,6 @@ def nth_best(scores: NDArray[np.floating], number: int) -> float:
     ordered, place = scores.copy(), len(scores) - number
     ordered.partition(place)
     return float(ordered[place])
-
-
-def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
-    """Return the maximum of each block; blocks are strided, which numpy reduces much faster."""
-    whole = len(scores) - len(scores) % size
-    if not whole:  # a small scope beside a large one
-        return scores
-    tops: NDArray[np.floating] = np.maximum.reduce(scores[:whole].reshape(size, -1), axis=0)
-    if whole < len(scores):  # the few behind the last whole block count to the first
-        tops[0] = max(tops[0], np.maximum.reduce(scores[whole:]))
-    return tops
 
 
 def cut(
@@ -383,116 +365,89 @@ def cut(
         found = kernel.cut(*chosen, limit, is_all, tuple([shelf.known for shelf in shelves]))
         if found is not None:
             return Rows(*found)
-    return _cut(connection, shelves, chosen, limit, is_all)
-
-
-def _cut(
-    connection: Connection, shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, limit: int | None, is_all: bool
-) -> Rows | None:
     order = (-chosen.scores).argsort(kind="stable")
     ordered = chosen.scores[order]
-    scores, sources = ordered.tolist(), _gathered(shelves, chosen, order, "group")
+    scores, sources = ordered.tolist(), _read_column(shelves, chosen, order, "group")
     # Sources are counted up to the first that is too many; ties with that one are decided together.
-    end = _first_beyond(sources, limit)
+    end = _keep_sources(sources, limit)[1]
     if end is None and not (is_all or limit is None):
         return None
     if end is not None:
-        order = order[: _end_of_tie(scores, end)]
+        end += 1
+        while end < len(scores) and scores[end] == scores[end - 1]:
+            end += 1
+        order = order[:end]
     equal = (ordered[1 : len(order)] == ordered[: len(order) - 1]).nonzero()[0].tolist()
     if equal:
-        order = _ties_broken(connection, shelves, chosen, order, equal)
-        sources = _gathered(shelves, chosen, order, "group")
-    kept = _kept(sources[: len(order)], limit)
+        places, alike = _sort_ties(shelves, chosen, order, equal)
+        if alike:  # whole content keys are read only where their prefixes do not decide
+            rows = _read_column(shelves, chosen, order, "row")
+            keys = content_keys(connection, [rows[i] for run in alike for i in places[run]])
+            for run in alike:
+                places[run] = sorted(places[run], key=lambda i: keys.get(rows[i], _NO_KEY))
+        order = order[places]
+        sources = _read_column(shelves, chosen, order, "group")
+    kept = _keep_sources(sources[: len(order)], limit)[0]
     order = order[kept]
-    ids = [*map(_TEXT, _gathered(shelves, chosen, order, "id"))]
-    rows = _gathered(shelves, chosen, order, "row")
+    ids = [*map(_TEXT, _read_column(shelves, chosen, order, "id"))]
+    rows = _read_column(shelves, chosen, order, "row")
     scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
     return Rows(rows, [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
 
 
-def _gathered(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, column: str) -> list[Any]:
+def _read_column(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, column: str) -> list[Any]:
     """Return a column of the records of the candidates, in order."""
     places = chosen.places[order]
     if len(shelves) == 1:
-        only: list[Any] = shelves[0].columns[column][places].tolist()
-        return only
+        return list(shelves[0].columns[column][places].tolist())
     numbers = chosen.shelves[order]
     values = np.zeros(len(order), RECORD[column])
     for number, shelf in enumerate(shelves):
         here = numbers == number
         values[here] = shelf.columns[column][places[here]]
-    gathered: list[Any] = values.tolist()
-    return gathered
+    return list(values.tolist())
 
 
-def _first_beyond(sources: Sequence[int], limit: int | None) -> int | None:
-    if limit is None:
-        return None
-    if len(set(sources[: limit + 1])) > limit:
-        return limit
-    seen: set[int] = set()
-    for place, source in enumerate(sources):
-        seen.add(source)
-        if len(seen) > limit:
-            return place
-    return None
-
-
-def _end_of_tie(scores: Sequence[float], place: int) -> int:
-    end = place + 1
-    while end < len(scores) and scores[end] == scores[place]:
-        end += 1
-    return end
-
-
-def _ties_broken(
-    connection: Connection,
-    shelves: Sequence[ScopeDocValues],
-    chosen: ScoredOrdinals,
-    order: Integers,
-    equal: Sequence[int],
-) -> Integers:
-    """Order ties by content key; whole keys are read only where their prefixes are equal or empty.
+def _sort_ties(
+    shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, equal: Sequence[int]
+) -> tuple[list[int], list[slice]]:
+    """Sort equal scores by the prefixes of their content keys; return the runs whose prefixes are equal or empty too.
 
     `equal` are the positions whose score equals the next one.
     """
-    tied, ordered = [*_ties(equal)], [*range(len(order))]
+    tied: list[slice] = []
+    begin = equal[0]
+    for place, following in zip(equal, [*equal[1:], -1], strict=True):
+        if following != place + 1:
+            tied.append(slice(begin, place + 2))
+            begin = following
+    ordered = [*range(len(order))]
     among = [place for run in tied for place in ordered[run]]
-    ties = dict(zip(among, _gathered(shelves, chosen, order[among], "tie"), strict=True))
+    ties = dict(zip(among, _read_column(shelves, chosen, order[among], "tie"), strict=True))
     alike: list[slice] = []
     for run in tied:
         ordered[run] = sorted(ordered[run], key=ties.__getitem__)
         if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[run])):
             alike.append(run)
-    if alike:
-        rows = _gathered(shelves, chosen, order, "row")
-        keys = content_keys(connection, [rows[i] for run in alike for i in ordered[run]])
-        for run in alike:
-            ordered[run] = sorted(ordered[run], key=lambda i: keys.get(rows[i], _NO_KEY))
-    return order[ordered]
+    return ordered, alike
 
 
-def _ties(equal: Sequence[int]) -> Iterator[slice]:
-    """Yield the ranges of equal scores, from the positions whose score equals the next one."""
-    begin = equal[0]
-    for place, following in zip(equal, [*equal[1:], None], strict=True):
-        if following != place + 1:
-            yield slice(begin, place + 2)
-            begin = following if following is not None else 0
+def _keep_sources(sources: Sequence[int], limit: int | None) -> tuple[Sequence[int], int | None]:
+    """Return positions until `limit` sources were seen, a few of each, and that of the first source beyond.
 
-
-def _kept(sources: Sequence[int], limit: int | None) -> Sequence[int]:
-    """Return positions until `limit` sources were seen, a few of each; None returns all."""
-    if limit is None or len(set(sources)) == len(sources):
-        return range(len(sources) if limit is None else min(limit, len(sources)))
+    None is no limit, and no such source.
+    """
+    if limit is None:
+        return range(len(sources)), None
+    if len(set(sources[: limit + 1])) > limit:
+        return range(limit), limit
     seen: dict[int, int] = {}
     kept: list[int] = []
     for place, source in enumerate(sources):
         count = seen.get(source, 0)
-        if count >= CHUNKS_PER_SOURCE:
-            continue
         if not count and len(seen) >= limit:
-            break
+            return kept, place
         seen[source] = count + 1
-        kept.append(place)
-    return kept
+        if count < CHUNKS_PER_SOURCE:
+            kept.append(place)
+    return kept, None

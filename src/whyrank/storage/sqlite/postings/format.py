@@ -98,32 +98,28 @@ class Inverted(NamedTuple):
         return np.cumsum(self.frequencies, dtype=np.int64)
 
 
-def key_of(term: str) -> int:
+def _hash(term: str) -> int:
     """Return the key of a term: a 64-bit hash; a million terms collide in one of a million stores."""
-    return _KEYS[term]
+    digest = hashlib.blake2b(term.encode("utf-8", errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+_KEYS = Memo(_hash)
+key_of = _KEYS.__getitem__
+FOLLOWER_MASK = 0xFFFFFFFF  # the follower code of a term is the lower half of its key; 0 is the end of a text
 
 
 def keys_of(terms: Iterable[str]) -> NDArray[np.int64]:
     """Return the keys of many terms; new ones are not cached, as few of them come again."""
-    return np.array([_KEYS.get(term) or _key(term) for term in terms], np.int64)
-
-
-def _key(term: str) -> int:
-    digest = hashlib.blake2b(term.encode("utf-8", errors="replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    return np.array([_KEYS.get(term) or _hash(term) for term in terms], np.int64)
 
 
 def _run_keys(token: str) -> tuple[int, ...]:
     return tuple(map(key_of, grams_of((token,))))
 
 
-_KEYS, _RUN_KEYS = Memo(_key), Memo(_run_keys)
+_RUN_KEYS = Memo(_run_keys)
 share(lambda: len(_KEYS) + len(_RUN_KEYS), 2 * MOST_WORDS)
-
-
-def follower_of(term: str) -> int:
-    """Return the follower code of a term: the lower half of its key; 0 is the end of a text."""
-    return key_of(term) & 0xFFFFFFFF
 
 
 def invert(texts: Sequence[Text]) -> dict[Field, Inverted]:
@@ -158,7 +154,7 @@ def inverted_words(texts: Sequence[Text]) -> Inverted:
 def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.uint32]:
     """Return the follower of each occurrence in its text."""
     followers = np.zeros(len(keys), np.uint32)
-    followers[:-1] = (keys[1:] & 0xFFFFFFFF).astype(np.uint32)
+    followers[:-1] = (keys[1:] & FOLLOWER_MASK).astype(np.uint32)
     counts = np.array(lengths, np.int64)
     last = np.cumsum(counts) - 1
     followers[last[counts > 0]] = 0
@@ -326,7 +322,7 @@ class Page:
         self.heard = heard
         self.count = count
         self._terms = terms
-        self._offsets_at = _HEAD_BYTES + _TERM_BYTES * terms
+        self.offsets_at = _HEAD_BYTES + _TERM_BYTES * terms
 
     @property
     def nbytes(self) -> int:
@@ -357,32 +353,17 @@ class Page:
     @property
     def offsets(self) -> NDArray[np.uint16]:
         """Return the memories of each posting, as offsets from the segment's first number."""
-        return np.frombuffer(self.blob, "<u2", self.count, self._offsets_at)
+        return np.frombuffer(self.blob, "<u2", self.count, self.offsets_at)
 
     @property
     def frequencies(self) -> NDArray[np.uint8]:
         """Return the term frequency of each posting."""
-        return np.frombuffer(self.blob, "u1", self.count, self._offsets_at + 2 * self.count)
+        return np.frombuffer(self.blob, "u1", self.count, self.offsets_at + 2 * self.count)
 
     @property
     def followers(self) -> NDArray[np.uint32]:
         """Return the follower of each occurrence."""
-        return np.frombuffer(self.blob, "<u4", self.heard, self._offsets_at + _POSTING_BYTES * self.count)
-
-    def spot(self, key: int) -> Spot | None:
-        """Return the position of a term's list: offsets, frequencies, their count; followers, their count."""
-        place = int(self.keys.searchsorted(key))
-        if place == self._terms or self.keys[place] != key:
-            return None
-        begin, end = (int(self.ends[place - 1]) if place else 0), int(self.ends[place])
-        low, high = (int(self.follower_ends[place - 1]) if place else 0), int(self.follower_ends[place])
-        if not (begin <= end <= self.count and low <= high <= self.heard):
-            raise ValueError("a page is shorter than it says")
-        after = self._offsets_at + 2 * self.count
-        return self._offsets_at + 2 * begin, after + begin, end - begin, after + self.count + 4 * low, high - low
-
-
-Spot = tuple[int, int, int, int, int]
+        return np.frombuffer(self.blob, "<u4", self.heard, self.offsets_at + _POSTING_BYTES * self.count)
 
 
 class PostingList(NamedTuple):
@@ -512,10 +493,27 @@ def read(blob: bytes) -> Page:
     return Page(blob, terms, count, heard)
 
 
-def list_of(page: Page, key: int, first: int) -> PostingList | None:
-    """Return the list of a term, if the page has it."""
-    spot = page.spot(key)
-    return None if spot is None else PostingList(first, page.blob, *spot)
+def find_list(page: Page, key: int, first: int) -> PostingList | None:
+    """Return the list of a term, if the page has it; its numbers are counted from `first`."""
+    ends, follower_ends = page.ends, page.follower_ends
+    place = int(page.keys.searchsorted(key))
+    if place == len(ends) or page.keys[place] != key:
+        return None
+    begin, end = (int(ends[place - 1]) if place else 0), int(ends[place])
+    low, high = (int(follower_ends[place - 1]) if place else 0), int(follower_ends[place])
+    if not (begin <= end <= page.count and low <= high <= page.heard):
+        raise ValueError("a page is shorter than it says")
+    frequencies_at = page.offsets_at + 2 * page.count
+    followers_at = frequencies_at + page.count
+    return PostingList(
+        first,
+        page.blob,
+        page.offsets_at + 2 * begin,
+        frequencies_at + begin,
+        end - begin,
+        followers_at + 4 * low,
+        high - low,
+    )
 
 
 def postings_of(page: Page, first: int) -> Inverted:

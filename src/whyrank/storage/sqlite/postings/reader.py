@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +16,12 @@ import numpy as np
 from ....analysis.names import accented_in, by_plain_spelling
 from ....analysis.normalize import STRING_BYTES, ByteBoundedCache
 from ....types.query import OTHERWISE_COUNTS, is_several, spellings
-from ...bm25 import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
+from ...bm25 import DATES, FIELDS, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..database import ChecksumError, Connection, rows_of
 from . import terms
 from .format import (
+    FOLLOWER_MASK,
+    INDEXED,
     MAX_FREQUENCY,
     NO_PAGES,
     Directory,
@@ -30,13 +33,12 @@ from .format import (
     Text,
     Wide,
     filed,
-    follower_of,
+    find_list,
     has_strays,
     invert,
     joined,
     key_of,
     keys_of,
-    list_of,
     one_page,
     one_unfiled,
     only,
@@ -46,7 +48,7 @@ from .format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,23 +62,13 @@ class Postings:
     def __init__(self, parts: tuple[Part, ...], alive: Flags | None = None) -> None:
         self.parts = parts
         self.alive = alive  # mask of the places that count; None if all do
-
-    @cached_property
-    def size(self) -> int:
-        """Return the number of places that hold the term."""
-        if self.alive is None:
-            return sum([part.size for part in self.parts])
-        return sum([int(np.count_nonzero(self.alive[part.numbers])) for part in self.parts])
-
-    @property
-    def places(self) -> Integers:
-        """Return the places."""
-        return self.joined.places
-
-    @property
-    def frequencies(self) -> Floats:
-        """Return the term frequency of each place."""
-        return self.joined.frequencies
+        self.size = 0  # places that hold the term
+        self.nbytes = 0  # of the arrays that the lists may be joined into, and of the pages they reference
+        for part in parts:
+            held = part.size if isinstance(part, PostingList) else len(part.places)
+            self.size += held if alive is None else int(np.count_nonzero(alive[part.numbers]))
+            self.nbytes += _PART_BYTES + _POSTING_BYTES * held
+            self.nbytes += len(part.blob) if isinstance(part, PostingList) else 0
 
     @cached_property
     def joined(self) -> Wide:
@@ -93,20 +85,16 @@ class Postings:
         found = kernel.gathered(self.parts, belonging, len(belonging), groups)
         if found is not None:
             return Postings((Wide(np.frombuffer(found[0], np.int64), np.frombuffer(found[1])),) if found[0] else ())
-        reached = belonging[:, self.places].ravel()
+        reached = belonging[:, self.joined.places].ravel()
         inside = (reached >= 0) & (reached < groups)
-        return _summed(reached[inside], np.tile(self.frequencies, len(belonging))[inside])
-
-
-def _summed(groups: Integers, often: Floats) -> Postings:
-    """Sum the frequencies of a term by group."""
-    if not len(groups):
-        return Postings(())
-    if (groups[1:] < groups[:-1]).any():
-        order = np.argsort(groups, kind="stable")
-        groups, often = groups[order], often[order]
-    starts = np.concatenate(((0,), (groups[1:] != groups[:-1]).nonzero()[0] + 1))
-    return Postings((Wide(groups[starts], np.add.reduceat(often, starts)),))
+        reached, often = reached[inside], np.tile(self.joined.frequencies, len(belonging))[inside]
+        if not len(reached):
+            return Postings(())
+        if (reached[1:] < reached[:-1]).any():
+            order = np.argsort(reached, kind="stable")
+            reached, often = reached[order], often[order]
+        starts = np.concatenate(((0,), (reached[1:] != reached[:-1]).nonzero()[0] + 1))
+        return Postings((Wide(reached[starts], np.add.reduceat(often, starts)),))
 
 
 # Memories of a segment are only ever removed, so a cached frequency is valid while their count is equal.
@@ -151,13 +139,9 @@ class DocumentFrequencyCache:
         found = self._known.get(segment)
         return found if found is not None and found.living == np.count_nonzero(living) else None
 
-    def made(self, segment: int, living: Flags, pages: Callable[[], Iterable[Page]]) -> DocumentFrequencies:
-        """Return the frequencies of a segment, counted from its pages if they are not cached."""
-        known = self.known(segment, living)
-        if known is None:
-            known = tally(pages(), living)
-            self._known.put(segment, known)
-        return known
+    def put(self, segment: int, frequencies: DocumentFrequencies) -> None:
+        """Cache the frequencies of a segment."""
+        self._known.put(segment, frequencies)
 
 
 def tally(pages: Iterable[Page], living: Flags) -> DocumentFrequencies:
@@ -178,7 +162,7 @@ def held_in(page: Page, living: Flags) -> Integers:
     return held
 
 
-_FILED_BYTES = 80  # of a page in a directory: its lowest key and its number
+_DIRECTORY_ENTRY_BYTES = 80  # of a page in a directory: its lowest key and its number
 _TALLY_SHARE, _DIRECTORY_SHARE, _WORD_SHARE = 1 / 5, 1 / 50, 1 / 50  # of the cache; pages take the rest
 # Terms are hashed over all pages: for many terms, all pages are read once, and their counts cached.
 _PAGES_PER_KEY = 4
@@ -202,14 +186,11 @@ class Missing(NamedTuple):
     directory: Directory
 
 
-class _Filed(NamedTuple):
-    """Directories of the pages of a segment, by field; None where they are damaged."""
-
-    fields: Mapping[int, Directory] | None
+Directories = Mapping[int, Directory]  # the pages of a segment by field
 
 
-def _filed_bytes(_: Segment, filed: _Filed) -> int:
-    return _FILED_BYTES * sum(len(directory.numbers) for directory in (filed.fields or {}).values())
+def _directory_bytes(_: Segment, directories: Directories) -> int:
+    return _DIRECTORY_ENTRY_BYTES * sum(len(directory.numbers) for directory in directories.values())
 
 
 class PageCache:
@@ -222,8 +203,8 @@ class PageCache:
     def __init__(self, max_bytes: int) -> None:
         rest = 1 - _TALLY_SHARE - _DIRECTORY_SHARE - 2 * _WORD_SHARE
         self._pages: ByteBoundedCache[Name, Page] = ByteBoundedCache(int(max_bytes * rest), lambda _, page: page.nbytes)
-        self._filed: ByteBoundedCache[Segment, _Filed] = ByteBoundedCache(
-            int(max_bytes * _DIRECTORY_SHARE), _filed_bytes
+        self._directories: ByteBoundedCache[Segment, Directories] = ByteBoundedCache(
+            int(max_bytes * _DIRECTORY_SHARE), _directory_bytes
         )
         # Of segments of an older version, whose words are kept in memory until they are listed.
         self._unlisted: ByteBoundedCache[Segment, frozenset[str]] = ByteBoundedCache(
@@ -235,68 +216,64 @@ class PageCache:
         self._tallies = DocumentFrequencyCache(int(max_bytes * _TALLY_SHARE))
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
-        self.unbelieved: set[str] = set()  # scopes whose segments are inconsistent
+        self.inconsistent: set[str] = set()  # scopes whose segments are inconsistent
         self.has_strays: bool | None = None  # None until it was checked
 
     def cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache, in bytes."""
         words = self._unlisted.nbytes + self._accented.nbytes
-        directories = {"directories": self._filed.nbytes, "words": words}
+        directories = {"directories": self._directories.nbytes, "words": words}
         return {"pages": self._pages.nbytes, "tallies": self._tallies.nbytes} | directories
 
-    def lists(
+    def read_lists(
         self, connection: Connection, scope: str, segments: Sequence[Segment], field: Field, keys: Sequence[int]
     ) -> list[list[PostingList]]:
         """Return the lists of some terms in some segments; pages that are not cached are read together."""
-        found: list[list[PostingList]] = [[] for _ in keys]
-        for segment, number, page in self._spots(connection, scope, segments, field, keys):
-            listed = list_of(page, keys[number], segment.first)
-            if listed is not None:
-                found[number].append(listed)
-        return found
-
-    def _spots(
-        self, connection: Connection, scope: str, segments: Sequence[Segment], field: Field, keys: Sequence[int]
-    ) -> list[tuple[Segment, int, Page]]:
-        """Return the pages whose range includes some keys, each with its segment and the index of its key."""
-        spots: list[tuple[Segment, int, Name]] = []
-        there: dict[Name, Page] = {}
+        wanted: list[tuple[Segment, int, Name]] = []
+        pages: dict[Name, Page] = {}
         missing: dict[Name, Missing] = {}
         with self._turn:
-            kept = self._pages
             for segment in segments:
-                directory = self._directory(connection, scope, segment, field)
-                firsts, numbers, _ = directory
-                for number, key in enumerate(keys):
-                    place = bisect_right(firsts, key) - 1
+                known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+                directory = known.get(field.number, NO_PAGES)
+                for term, key in enumerate(keys):
+                    place = bisect_right(directory.firsts, key) - 1
                     if place < 0:
                         continue
                     # A page number may be reused when its segment is gone, so it does not identify a page alone.
-                    name = (segment, numbers[place])
-                    page = kept.get(name)
+                    name = (segment, directory.numbers[place])
+                    page = self._pages.get(name)
                     if page is not None:
-                        there[name] = page
+                        pages[name] = page
                     else:
                         missing[name] = _missing(segment, field, directory, place)
-                    spots.append((segment, number, name))
+                    wanted.append((segment, term, name))
             if missing:
                 read = self._read(connection, scope, missing)
-                there.update(read)
-                kept.update(read)
-        return [(segment, number, there[name]) for segment, number, name in spots]
+                pages.update(read)
+                self._pages.update(read)
+        found: list[list[PostingList]] = [[] for _ in keys]
+        for segment, term, name in wanted:
+            listed = find_list(pages[name], keys[term], segment.first)
+            if listed is not None:
+                found[term].append(listed)
+        return found
 
     def counts(
         self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers, living: Flags
     ) -> Integers:
         """Return the document frequency of each of some terms among the living memories of a segment."""
         with self._turn:
-            directory = self._directory(connection, scope, segment, field)
-        is_worth_it = len(keys) * _PAGES_PER_KEY >= len(directory.firsts)
-        if is_worth_it or self._tallies.known(segment.segment, living) is not None:
-            whole = partial(self._whole, connection, scope, segment, field, directory)
-            return self._tallies.made(segment.segment, living, whole).of(keys)
+            known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+        directory = known.get(field.number, NO_PAGES)
+        frequencies = self._tallies.known(segment.segment, living)
+        if frequencies is None and len(keys) * _PAGES_PER_KEY >= len(directory.firsts):
+            frequencies = tally(self._whole(connection, scope, segment, field, directory), living)
+            self._tallies.put(segment.segment, frequencies)
+        if frequencies is not None:
+            return frequencies.of(keys)
         held = np.zeros(len(keys), np.int64)
-        for page, asked in self._pages_for(connection, scope, segment, field, keys):
+        for page, asked in self._pages_for(connection, scope, segment, field, directory, keys):
             held[asked] = tally([page], living).of(keys[asked])
         return held
 
@@ -311,18 +288,28 @@ class PageCache:
             yield from self._read(connection, scope, some).values()
 
     def _pages_for(
-        self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers
+        self,
+        connection: Connection,
+        scope: str,
+        segment: Segment,
+        field: Field,
+        directory: Directory,
+        keys: Integers,
     ) -> Iterator[tuple[Page, Integers]]:
         """Yield the pages of a segment whose range includes some keys, each with the positions of those keys."""
-        with self._turn:
-            firsts = np.array(self._directory(connection, scope, segment, field).firsts, np.int64)
         order = np.argsort(keys, kind="stable")
-        numbers = np.searchsorted(firsts, keys[order], side="right") - 1
+        numbers = np.searchsorted(np.array(directory.firsts, np.int64), keys[order], side="right") - 1
         found, starts = np.unique(numbers, return_index=True)
         for number, places in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-            first = [int(firsts[number])] if number >= 0 else []
-            for _, _, page in self._spots(connection, scope, [segment], field, first):
-                yield page, places
+            if number < 0:
+                continue
+            name = (segment, directory.numbers[number])
+            with self._turn:
+                page = self._pages.get(name)
+                if page is None:
+                    page = self._read(connection, scope, {name: _missing(segment, field, directory, number)})[name]
+                    self._pages.put(name, page)
+            yield page, places
 
     def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment with a prefix; without a term dictionary, its texts are read once."""
@@ -364,28 +351,23 @@ class PageCache:
     def _listed_words(self, connection: Connection, scope: str, segment: Segment) -> Directory | None:
         """Return the pages of a segment's term dictionary; None without one."""
         with self._turn:
-            fields = self._fields(connection, scope, segment)
-        words = fields.get(terms.FIELD) if fields is not None else None
+            known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+        words = known.get(terms.FIELD)
         return words if words is not None and words.firsts[0] == terms.FIRST else None
 
-    def _directory(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Directory:
-        fields = self._fields(connection, scope, segment)
-        if fields is None or (field is WORDS and field.number not in fields):
-            return one_unfiled(field)
-        return fields.get(field.number, NO_PAGES)
-
-    def _fields(self, connection: Connection, scope: str, segment: Segment) -> Mapping[int, Directory] | None:
-        """Return the directories of a segment; None where they are damaged, and its texts are read instead."""
-        known = self._filed.get(segment)
-        if known is None:
-            if self.has_strays is not False:
-                self.has_strays = has_strays(connection)
-            found = filed(connection, segment.segment)
-            if found is None:
-                self.broken[segment.segment] = (scope, segment)
-            known = _Filed(None if self.has_strays else found)
-            self._filed.put(segment, known)
-        return known.fields
+    def _read_directories(self, connection: Connection, scope: str, segment: Segment) -> Directories:
+        """Read the directories of a segment; where they are damaged, its texts are read in place of its pages."""
+        if self.has_strays is not False:
+            self.has_strays = has_strays(connection)
+        found = filed(connection, segment.segment)
+        if found is None:
+            self.broken[segment.segment] = (scope, segment)
+        if found is None or self.has_strays:
+            found = {field.number: one_unfiled(field) for field in INDEXED}
+        elif WORDS.number not in found:
+            found = {**found, WORDS.number: one_unfiled(WORDS)}
+        self._directories.put(segment, found)
+        return found
 
     def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
         numbers = [number for _, number in missing]
@@ -393,16 +375,16 @@ class PageCache:
         for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
             some = numbers[begin : begin + _PAGES_PER_STATEMENT]
             blobs.update(rows_of(connection, _PAGES_BY_NUMBER[len(some)], some))
-        return {name: self._unsealed(blobs.get(name[1], b""), connection, scope, one) for name, one in missing.items()}
+        return {name: self._decode(blobs.get(name[1], b""), connection, scope, one) for name, one in missing.items()}
 
-    def _unsealed(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
+    def _decode(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
         try:
             page = read(blob)
             if page.lowest != missing.first or not missing.directory.lists(missing.first, blob):
                 raise ChecksumError
             return page
         except ChecksumError:
-            page, segment = _made_anew(connection, scope, missing), missing.segment
+            page, segment = _rebuild_page(connection, scope, missing), missing.segment
             if not self.has_strays and (blob or page.count):  # an empty segment has no page
                 self.broken[segment.segment] = (scope, segment)
             return page
@@ -413,7 +395,7 @@ def _missing(segment: Segment, field: Field, directory: Directory, place: int) -
     return Missing(segment, field, firsts[place], firsts[place + 1] if place + 1 < len(firsts) else None, directory)
 
 
-def _made_anew(connection: Connection, scope: str, missing: Missing) -> Page:
+def _rebuild_page(connection: Connection, scope: str, missing: Missing) -> Page:
     """Rebuild one page from the texts; the same texts always give the same pages.
 
     After removals they are split elsewhere, so the range of keys of the broken page is taken from all of them.
@@ -461,31 +443,31 @@ class FreshText:
 
 
 @dataclass(frozen=True)
-class Shelved:
+class ScopeSegments:
     """The segments and fresh texts of one scope at one change."""
 
     changed: int
     epoch: int
     segments: Sequence[Segment]
     fresh: Sequence[FreshText]
-    is_believed: bool = True  # False if the segments are inconsistent; then all texts count as fresh
+    is_consistent: bool = True  # False if the segments are inconsistent; then all texts count as fresh
 
 
-def shelved(connection: Connection, shelf: ScopeDocValues, known: Shelved | None) -> Shelved:
+def open_segments(connection: Connection, shelf: ScopeDocValues, known: ScopeSegments | None) -> ScopeSegments:
     """Return the segments and fresh texts of a scope; known fresh texts are not read again."""
-    held = _believed(connection, shelf)
+    held = _consistent_span(connection, shelf)
     segments, begin = held or SegmentSpan((), 0)
     # The known state may be of a later snapshot, in which some of these are gone.
     is_older = known is not None and known.changed < shelf.changed and known.epoch == shelf.epoch
-    is_alike = known is not None and known.is_believed == (held is not None)
+    is_alike = known is not None and known.is_consistent == (held is not None)
     before = known.fresh if known is not None and is_older and is_alike else ()
     kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
     after = kept[-1].number + 1 if kept else begin
     fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
-    return Shelved(shelf.changed, shelf.epoch, segments, (*kept, *fresh), held is not None)
+    return ScopeSegments(shelf.changed, shelf.epoch, segments, (*kept, *fresh), held is not None)
 
 
-def _believed(connection: Connection, shelf: ScopeDocValues) -> SegmentSpan | None:
+def _consistent_span(connection: Connection, shelf: ScopeDocValues) -> SegmentSpan | None:
     """Return the segments of a scope; None if they are inconsistent."""
     try:
         held = span(connection, shelf.scope)
@@ -498,16 +480,20 @@ class PostingLists:
     """LRU cache of the posting lists of one scope at one change."""
 
     def __init__(
-        self, shelf: ScopeDocValues, stored: Shelved, cache: PageCache, kernel: Kernel, max_bytes: int
+        self, shelf: ScopeDocValues, stored: ScopeSegments, cache: PageCache, kernel: Kernel, max_bytes: int
     ) -> None:
         self.stored = stored
         self._shelf = shelf
         self._alive = shelf.alive if shelf.has_gaps else None
         self._cache = cache
         self._kernel = kernel
-        self._known: ByteBoundedCache[tuple[int, str], Postings] = ByteBoundedCache(max_bytes, _size)
+        self._known: ByteBoundedCache[tuple[int, str], Postings] = ByteBoundedCache(
+            max_bytes, lambda key, found: len(key[1]) + found.nbytes
+        )
         self._accented: Sequence[Mapping[str, tuple[str, ...]]] | None = None
-        self._counted: dict[int, Sequence[Counter[Any]]] = {}
+        self._fresh_counts: Mapping[int, Sequence[Counter[Any]]] = {  # the term frequencies of each fresh text
+            field.number: [text.counts[field.number] for text in stored.fresh] for field in FIELDS
+        }
         self._fresh_bytes = sum(STRING_BYTES * len(text.tokens) for text in stored.fresh)
 
     @property
@@ -519,69 +505,56 @@ class PostingLists:
         """Clear the cached lists."""
         self._known.clear()
 
-    def postings(self, connection: Connection, field: Field, term: str) -> Postings:
-        """Return the postings of a term; a term of the words field with several words is a phrase."""
-        known = self._known.get((field.number, term))
-        return known if known is not None else self.several(connection, field, [term])[0]
+    def read_postings(self, connection: Connection, field: Field, terms: Sequence[str]) -> list[Postings]:
+        """Return the postings of some terms; a term of the words field with several words is a phrase.
 
-    def several(self, connection: Connection, field: Field, terms: Sequence[str]) -> list[Postings]:
-        """Return the postings of some terms; uncached lists are read together."""
-        number = field.number
-        known = self._known.get_many([(number, term) for term in terms])
-        missing = [term for term, found in zip(terms, known, strict=True) if found is None]
+        Uncached lists are read together. The list of a term in the segments is followed by that in the fresh texts.
+        """
+        known = self._known.get_many([(field.number, term) for term in terms])
+        missing = [term for term, postings in zip(terms, known, strict=True) if postings is None]
         if not missing:
             return known  # type: ignore[return-value]
-        found = self._found(connection, field, missing)
-        self._known.update({(number, term): postings for term, postings in found.items()})
+        found: dict[str, Postings] = {}
+        if field is PAIRS:
+            firsts = self.read_postings(connection, WORDS, [term.partition(" ")[0] for term in missing])
+            for term, first in zip(missing, firsts, strict=True):
+                found[term] = self._find_pair(first, *term.split(" "))
+        else:
+            plain = [term for term in missing if field is not WORDS or not (" " in term or is_several(term))]
+            scope, segments = self._shelf.scope, self.stored.segments
+            lists = self._cache.read_lists(connection, scope, segments, field, [key_of(term) for term in plain])
+            for term, listed in zip(plain, lists, strict=True):
+                fresh = self._fresh_postings([held.get(term, 0) for held in self._fresh_counts[field.number]])
+                found[term] = Postings((*listed, *fresh), self._alive)
+            for term in missing if len(plain) < len(missing) else ():
+                if is_several(term):
+                    found[term] = self._unite_spellings(connection, *spellings(term))
+                elif term not in found:
+                    found[term] = self._find_phrase(connection, term.split(" "))
+        self._known.update({(field.number, term): postings for term, postings in found.items()})
         return [found[term] if one is None else one for term, one in zip(terms, known, strict=True)]
 
-    def _found(self, connection: Connection, field: Field, terms: Sequence[str]) -> dict[str, Postings]:
-        if field is PAIRS:
-            return {term: self._pair(connection, *term.split(" ")) for term in terms}
-        plain = [term for term in terms if " " not in term and not is_several(term)] if field is WORDS else terms
-        read = self._read(connection, field, plain)
-        found = {term: Postings(parts, self._alive) for term, parts in zip(plain, read, strict=True)}
-        for term in terms if len(plain) < len(terms) else ():
-            if is_several(term):
-                found[term] = self._together(connection, *spellings(term))
-            elif term not in found:
-                found[term] = self._phrase(connection, term.split(" "))
-        return found
-
-    def _read(self, connection: Connection, field: Field, terms: Sequence[str]) -> list[tuple[Part, ...]]:
-        """Return the lists of some terms in the segments, followed by those of fresh texts."""
-        keys = [key_of(term) for term in terms]
-        lists = self._cache.lists(connection, self._shelf.scope, self.stored.segments, field, keys)
-        fresh = self._counts(field)
-        if not fresh:
-            return [*map(tuple, lists)]
-        return [
-            (*listed, *self._fresh([held.get(term, 0) for held in fresh]))
-            for term, listed in zip(terms, lists, strict=True)
-        ]
-
-    def _together(self, connection: Connection, asked: Sequence[str], others: Sequence[str]) -> Postings:
+    def _unite_spellings(self, connection: Connection, asked: Sequence[str], others: Sequence[str]) -> Postings:
         """Return the places that hold any of these tokens and phrases, with their summed frequencies."""
-        held = self._occurrences(connection, asked)
+        held = self._count_places(connection, asked)
         if others:
             weight = OTHERWISE_COUNTS if asked else 1.0
-            held = held + weight * self._occurrences(connection, others)
+            held = held + weight * self._count_places(connection, others)
         there = np.flatnonzero(held)
         return Postings((Wide(there, held[there]),))
 
-    def _occurrences(self, connection: Connection, terms: Sequence[str]) -> Floats:
+    def _count_places(self, connection: Connection, terms: Sequence[str]) -> Floats:
         """Return the summed frequency of these tokens and phrases at each place."""
         words = [term for term in terms if " " not in term]
         keys = [key_of(term) for term in words]
-        lists = self._cache.lists(connection, self._shelf.scope, self.stored.segments, WORDS, keys)
-        wanted = frozenset(words)
-
-        together = [sum(held[token] for token in held.keys() & wanted) for held in self._counts(WORDS)]
+        lists = self._cache.read_lists(connection, self._shelf.scope, self.stored.segments, WORDS, keys)
+        wanted, counts = frozenset(words), self._fresh_counts[WORDS.number]
+        fresh = self._fresh_postings([sum(held[token] for token in held.keys() & wanted) for held in counts])
         parts: list[Part] = [listed for found in lists for listed in found]
-        every = [Postings((*parts, *self._fresh(together)), self._alive)]
-        every += [self.postings(connection, WORDS, term) for term in terms if " " in term]
-        places = np.concatenate([found.places for found in every])
-        frequencies = np.concatenate([found.frequencies for found in every])
+        every = [Postings((*parts, *fresh), self._alive)]
+        every += self.read_postings(connection, WORDS, [term for term in terms if " " in term])
+        places = np.concatenate([found.joined.places for found in every])
+        frequencies = np.concatenate([found.joined.frequencies for found in every])
         counted: Floats = np.bincount(places, frequencies, len(self._shelf)).astype(np.float64)
         return counted
 
@@ -614,28 +587,27 @@ class PostingLists:
             known = self._accented = [table for table in (*tables, by_plain_spelling(fresh)) if table]
         return known
 
-    def _pair(self, connection: Connection, one: str, other: str) -> Postings:
+    def _find_pair(self, postings: Postings, first: str, second: str) -> Postings:
         """Return the postings of a pair, from the followers of its first word."""
-        wanted = follower_of(other)
-        lists = (part for part in self.postings(connection, WORDS, one).parts if isinstance(part, PostingList))
-        heard = [pairs for pairs in (self._kernel.pairs(listed, wanted) for listed in lists) if pairs is not None]
-        found = [Wide(np.frombuffer(places, np.int64), np.frombuffer(often)) for places, often in heard]
-        found += self._fresh([held.get((one, other), 0) for held in self._counts(PAIRS)])
+        lists = (part for part in postings.parts if isinstance(part, PostingList))
+        heard = [self._kernel.pairs(listed, key_of(second) & FOLLOWER_MASK) for listed in lists]
+        found = [Wide(np.frombuffer(pair[0], np.int64), np.frombuffer(pair[1])) for pair in heard if pair is not None]
+        found += self._fresh_postings([held.get((first, second), 0) for held in self._fresh_counts[PAIRS.number]])
         if not found:
             return Postings(())
         pairs = joined(found)
         return Postings((pairs if self._alive is None else pairs.only(self._alive),))
 
-    def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
+    def _find_phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
-        common = self._pair(connection, tokens[0], tokens[1])
+        pairs = self.read_postings(connection, PAIRS, [f"{one} {other}" for one, other in pairwise(tokens)])
         if len(tokens) == 2:
-            return common
-        places = common.places
-        for one, other in list(pairwise(tokens))[1:]:
-            places = np.intersect1d(places, self._pair(connection, one, other).places, assume_unique=True)
+            return pairs[0]
+        places = pairs[0].joined.places
+        for pair in pairs[1:]:
+            places = np.intersect1d(places, pair.joined.places, assume_unique=True)
         # The pairs may not be adjacent to each other; the phrase is counted in the text itself.
-        counts = [_occurrences(self._tokens(connection, place), tokens) for place in places.tolist()]
+        counts = [_count_phrase(self._tokens(connection, place), tokens) for place in places.tolist()]
         held = np.array(counts, np.float64)
         return Postings((Wide(places[held > 0], held[held > 0]),))
 
@@ -643,14 +615,7 @@ class PostingLists:
         texts = stored_texts(connection, self._shelf.scope, place, place)
         return texts[0].tokens if texts else ()
 
-    def _counts(self, field: Field) -> Sequence[Counter[Any]]:
-        """Return the term frequencies of a field in each fresh text, cached: a query has many terms."""
-        known = self._counted.get(field.number)
-        if known is None:
-            known = self._counted[field.number] = [text.counts[field.number] for text in self.stored.fresh]
-        return known
-
-    def _fresh(self, counts: Sequence[int]) -> Sequence[Wide]:
+    def _fresh_postings(self, counts: Sequence[int]) -> Sequence[Wide]:
         """Return the postings of fresh texts with these frequencies; none if all are zero."""
         if not any(counts):
             return ()
@@ -660,15 +625,7 @@ class PostingLists:
         return (Wide(np.array(numbers, np.int64), np.array(times, np.float64)),)
 
 
-def _size(key: tuple[int, str], found: Postings) -> int:
-    """Return the bytes of a list: of the arrays it may be joined into, and of the pages it references."""
-    return len(key[1]) + sum([
-        _PART_BYTES + _POSTING_BYTES * part.size + (len(part.blob) if isinstance(part, PostingList) else 0)
-        for part in found.parts
-    ])  # fmt: skip
-
-
-def _occurrences(tokens: Sequence[str], phrase: Sequence[str]) -> int:
+def _count_phrase(tokens: Sequence[str], phrase: Sequence[str]) -> int:
     """Count a sequence of tokens in a text."""
     size, wanted = len(phrase), list(phrase)
     places = (i for i in range(len(tokens) - size + 1) if tokens[i] == wanted[0])

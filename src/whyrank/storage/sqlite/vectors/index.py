@@ -17,7 +17,19 @@ from ....types.memory import Notice, Scope
 from ..database import portions
 from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues
 from ..postings.kernel import NUMPY, Kernel
-from ..top_k import KeywordRun, Rows, ScoredOrdinals, Sums, View, above, cut, nth_best, only, spare, threshold
+from ..top_k import (
+    KeywordRun,
+    Rows,
+    ScoredOrdinals,
+    Sums,
+    View,
+    cut,
+    keep_only,
+    nth_best,
+    select_above,
+    spare_rows,
+    threshold,
+)
 from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of
 
 if TYPE_CHECKING:
@@ -72,7 +84,7 @@ class VectorIndex:
         shelves = view.shelves(where.scopes)
         allowed = view.allowed(shelves, where)
         is_exact = limit is None or sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        held = [self._shelf(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
+        held = [self._open_vectors(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
         visible = [  # None where every place is allowed and has a vector
             mask if own.is_full else own.has if mask is None else own.has & mask
             for own, mask in zip(held, allowed, strict=True)
@@ -88,8 +100,8 @@ class VectorIndex:
         shelves = view.shelves(where.scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
         found = np.full(len(rows), np.nan)
-        for shelf, places in zip(shelves, view.catalogue.standing(shelves, rows), strict=True):
-            held = self._shelf(view.connection, space, shelf, whole=whole)
+        for shelf, places in zip(shelves, view.catalogue.locate(shelves, rows), strict=True):
+            held = self._open_vectors(view.connection, space, shelf, whole=whole)
             there = places != NOWHERE
             there[there] = held.has[places[there]]
             found[there] = cosines_of(view.connection, self._kernel, shelf, held, places[there], vector)
@@ -104,7 +116,7 @@ class VectorIndex:
         numbers = np.array(list(rows), np.int64)
         found: dict[MemoryId, Vector] = {}
         for shelf in shelves:
-            held = self._shelf(view.connection, space, shelf, whole=whole)
+            held = self._open_vectors(view.connection, space, shelf, whole=whole)
             places = shelf.places_of(numbers)
             there = places != NOWHERE
             there[there] = held.has[places[there]]
@@ -116,7 +128,7 @@ class VectorIndex:
             found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
         return found
 
-    def _shelf(self, connection: Connection, space: str, shelf: ScopeDocValues, whole: bool) -> CachedVectors:
+    def _open_vectors(self, connection: Connection, space: str, shelf: ScopeDocValues, whole: bool) -> CachedVectors:
         """Return the cached vectors of a scope, read again only where it has changed."""
         with self._turn:
             whole = whole or self._is_worth_it(space, shelf)
@@ -167,12 +179,12 @@ def exact_rows(
     limit: int | None,
 ) -> Rows:
     """Compare every vector: codes or float32 select with a margin, float64 decides."""
-    wanted = None if limit is None else limit + spare(shelves)
+    wanted = None if limit is None else limit + spare_rows(shelves)
     while True:
         by_codes = None if wanted is None else select_by_codes(kernel, held, visible, vector, wanted)
         places, floor = by_codes or _select_by_products(held, visible, vector, wanted)
-        exact = _with_cosines(connection, kernel, shelves, held, places, vector)
-        exact = only(exact, exact.scores >= floor)  # NaN, of damaged vectors, is dropped
+        exact = _score_exactly(connection, kernel, shelves, held, places, vector)
+        exact = keep_only(exact, exact.scores >= floor)  # NaN, of damaged vectors, is dropped
         rows = cut(connection, kernel, shelves, exact, limit, is_all=floor == -math.inf)
         if rows is not None or wanted is None:
             return rows or Rows()
@@ -211,12 +223,13 @@ def _select_by_products(
     """Select candidates by products in float32."""
     coarse = [_products(own, mask, vector) for own, mask in zip(held, visible, strict=True)]
     lowest = 0.0 if wanted is None else threshold(coarse, wanted)
-    chosen = above([Sums(own) for own in coarse], lowest - SELECTION_MARGIN)
+    chosen = select_above([Sums(own) for own in coarse], lowest - SELECTION_MARGIN)
     is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
     if not is_all and wanted is not None and len(chosen.scores) > _FEW * wanted:
         lowest = nth_best(chosen.scores, wanted)
-        chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
-    return _by_scope(chosen, len(held)), -math.inf if is_all else lowest - _LIFT - SELECTION_MARGIN / 2
+        chosen = keep_only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
+    places = [chosen.places[chosen.shelves == number] for number in range(len(held))]
+    return places, -math.inf if is_all else lowest - _LIFT - SELECTION_MARGIN / 2
 
 
 def _products(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats:
@@ -230,11 +243,7 @@ def _products(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats
     return cosines  # type: ignore[no-any-return]
 
 
-def _by_scope(chosen: ScoredOrdinals, count: int) -> list[Integers]:
-    return [chosen.places[chosen.shelves == number] for number in range(count)]
-
-
-def _with_cosines(
+def _score_exactly(
     connection: Connection,
     kernel: Kernel,
     shelves: Sequence[ScopeDocValues],
@@ -277,8 +286,8 @@ def rows_by_signs(
             chosen = [here[own >= lowest] for here, own in zip(places, sums, strict=True)]
         else:
             chosen = places
-        exact = _with_cosines(connection, kernel, shelves, held, chosen, vector)
-        exact = only(exact, np.isfinite(exact.scores))
+        exact = _score_exactly(connection, kernel, shelves, held, chosen, vector)
+        exact = keep_only(exact, np.isfinite(exact.scores))
         is_all = looked_at >= there and sum(map(len, chosen)) == looked_at
         rows = cut(connection, kernel, shelves, exact, limit, is_all)
         if rows is not None:
