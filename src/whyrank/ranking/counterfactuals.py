@@ -473,7 +473,7 @@ def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[
 def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
     """Yield these hits, kept or dropped, without making the others."""
     for hits in (Hits.of(ranking.hits), Hits.of(ranking.dropped)):
-        yield from (hits.hit(number) for number, identity in enumerate(hits.ids) if identity in wanted)
+        yield from (hits[number] for number, identity in enumerate(hits.ids) if identity in wanted)
 
 
 # -- order of two memories ---------------------------------------------------------------------------------------------

@@ -445,7 +445,7 @@ class GroupBySource:
             else:
                 first = behind[number] = ids[taken[0]]
                 beside[first] = (*beside.get(first, ()), hits.candidates.at(hits.places[number]))
-        grouped = replace(ranking, hits=hits.grouped(beside))
+        grouped = replace(ranking, hits=Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside))
         return drop(
             grouped, "group", lambda number: f"same file as {behind[number]}, which is better placed", [*behind]
         )
