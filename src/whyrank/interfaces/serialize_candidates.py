@@ -215,7 +215,7 @@ def _voting(fusion: Fuse, found: Pooled) -> Sequence[Vote]:
     """Return every vote that could count under some setting, whatever its present weight."""
     runs = found.pool.runs
     weighed = [Vote(vote.signal, 1.0, vote.normaliser) for vote in fusion.votes]
-    return Fuse(tuple(weighed), fusion.others, fusion.proposing, fusion.absent, added=fusion.added).live(runs)
+    return Fuse(tuple(weighed), fusion.others, fusion.proposing, fusion.absent, added=fusion.added).ballot(runs).votes
 
 
 def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[str, Any]:

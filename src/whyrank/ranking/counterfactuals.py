@@ -104,7 +104,7 @@ DIALS = (
 
 def knobs(recipe: Recipe, runs: Sequence[Run], context: Context, hits: Sequence[Hit]) -> list[Knob]:
     """Return every number of a recipe that affects the place of one of these hits."""
-    votes = [vote for vote in recipe.fusion.live(runs) if _speaks(context.signals.get(vote.signal), hits)]
+    votes = [vote for vote in recipe.fusion.ballot(runs).votes if _speaks(context.signals.get(vote.signal), hits)]
     fusion = [*_weights(recipe, votes), *_strength(recipe, votes), *_threshold(recipe), *_constants(recipe, votes)]
     return [*fusion, *_dials(recipe, context, hits)]
 
@@ -413,7 +413,7 @@ class Pool:
             boosts=tuple(boost for boost in analysis.boosts if boost.term != term),
         )
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
-        by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
+        by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.ballot(self.runs).votes)
         runs = tuple(self._reranked(run, words, by_rank) if run.name == words.name else run for run in self.runs)
         return Pool(runs, context, self.recipe)
 
