@@ -197,7 +197,7 @@ def test_a_change_flips_two_results_of_a_real_search(
     query = Query(text, Where(scopes=SEEN, now=NOW), limit=50)
     with searching(open_store, found, without_vector) as searcher:
         before = ranked(searcher, query, recipe)
-        retrieved = searcher.retrieved(query, recipe, Stopwatch())
+        retrieved = searcher.retrieve(query, recipe, Stopwatch())
         pool = Pool(retrieved.runs, retrieved.context, retrieved.recipe)
         for upper, lower in pairs(before):
             answer = contrast(searcher, query, recipe, lower, upper)

@@ -124,8 +124,11 @@ def rank_pool(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
 _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 
-def guarded(ranking: Ranking, context: Context) -> Ranking:
+def guard(ranking: Ranking, context: Context) -> Ranking:
     """Check scope, replacement and expiry of the hits again, now that their memories are read."""
+    where, memories = context.query.where, [hit.memory for hit in ranking.hits]
+    if all(one.scope in where.scopes and not where.replaced(one) and not where.untimely(one) for one in memories):
+        return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 
 

@@ -180,13 +180,11 @@ class SameLanguage:
             return ranking
         asked = context.analysis.shown_language
 
-        def steps(identity: MemoryId) -> Sequence[Step]:
-            if identity not in context.languages:
-                return ()
-            why = f"in {context.languages[identity]}, the question in {asked}"
-            return (Step("language", "scale", 1 - self.weight, why),)
-
-        return rescore(ranking, steps)
+        steps = {
+            identity: (Step("language", "scale", 1 - self.weight, f"in {language}, the question in {asked}"),)
+            for identity, language in context.languages.items()
+        }
+        return rescore(ranking, lambda identity: steps.get(identity, ()))
 
 
 @dataclass(frozen=True)
@@ -460,9 +458,9 @@ class Top:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the page; the trails of hits beyond it keep their rank in the reason."""
-        page, asked = range(self.offset, self.offset + self.limit), self._asked()
+        page = range(self.offset, self.offset + self.limit)
         beyond = [number for number in range(len(ranking.hits)) if number not in page]
-        return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {asked}", beyond)
+        return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {self._asked()}", beyond)
 
     def _asked(self) -> str:
         first, last = self.offset + 1, self.offset + self.limit
