@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ import snowballstemmer
 from .normalize import ASSUMED, SHOWN, UNSPACED, compose, fold, pattern, text_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _EN = """
 a an the this that these those and or but nor so if than then else as of at by for from in into on onto off over to
@@ -282,7 +282,8 @@ def language_mark(shown: str, default: str) -> str:
     return f"{SHOWN}{shown}" if shown else f"{ASSUMED}{default}"
 
 
-def marks_but_of(language: str) -> dict[str, str]:
+@cache
+def marks_but_of(language: str) -> Mapping[str, str]:
     """Return the marks of memories that show another language than this, each with that language."""
     return {f"{SHOWN}{other}": other for other in LANGUAGES if other != language}
 

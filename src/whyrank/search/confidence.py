@@ -12,7 +12,7 @@ from ..formatting import counted, which
 from ..protocols import Embedder, Store, Thresholds
 from ..types.memory import GLOBAL, MemoryId, Notice, Scope
 from ..types.query import label_of
-from ..types.results import Context, Hits, Ranking, split_dropped
+from ..types.results import Context, Ranking, column_of, split_dropped
 from ..types.trail import EXACT_TIER, Step, name_tier
 
 if TYPE_CHECKING:
@@ -113,13 +113,14 @@ def judge(
 ) -> Judgement:
     """Give every hit its confidence, and the answer its verdict."""
     # Hits dropped by these stages answer the query all the same, so that the verdict does not depend on the page.
-    answering = (Hits.of(ranking.hits), split_dropped(ranking.dropped, _STILL_ANSWERS))
+    dropped = split_dropped(ranking.dropped, _STILL_ANSWERS)
+    ids = [*(hit.id for hit in ranking.hits), *dropped.ids]
     # A model that cannot read the script gives all texts similar vectors: its cosines are no evidence.
     is_blind = embedder is not None and embedder.weight(context.analysis.language) == 0
     vectors, words = context.signals.get("vector"), context.signals.get("keyword")
     cosines = vectors.values if vectors is not None and not is_blind else {}
     coverages = words.coverage if words is not None else {}
-    said = [both for hits in answering for both in zip(hits.column(cosines), hits.column(coverages), strict=True)]
+    said = [*zip(column_of(cosines, ids), column_of(coverages, ids), strict=True)]
     # Without any vector score (no embedder, a failed one, a recipe of words), coverage is the only evidence.
     has_cosines = any(cosine is not None for cosine, _ in said)
     floor = (vectors.floor or 0.0) if vectors is not None and has_cosines else 0.0
@@ -133,15 +134,14 @@ def judge(
     if beside is not None:
         other = _curve(beside.thresholds, None, False)
         rescaled = {key: other.rescaled(thresholds, max(0.0, cosine)) for key, cosine in beside.cosines.items()}
-        every = (identity for hits in answering for identity in hits.ids)
-        evident = [max(one, rescaled.get(identity, 0.0)) for one, identity in zip(own, every, strict=True)]
+        evident = [max(one, rescaled.get(identity, 0.0)) for one, identity in zip(own, ids, strict=True)]
     shown = []
     for hit, alone, found in zip(ranking.hits, own, evident, strict=False):  # the shown hits come first
         note = curve.note(found, hit.tier, beside.name if beside is not None and found > alone else "")
         shown.append(hit._replace(trail=(*hit.trail, note), confidence=note.value))
     # The verdict is that of the best hit, so that it cannot contradict the confidences of the hits.
     best = max(evident, default=0.0)
-    tier = name_tier(max((tier for hits in answering for tier in hits.tiers), default=0))
+    tier = name_tier(max((*(hit.tier for hit in ranking.hits), *dropped.tiers), default=0))
     verdict: Verdict = "nothing"
     if said and (best >= thresholds.found or tier >= EXACT_TIER):
         verdict = "found"
@@ -162,19 +162,6 @@ class _Curve:
         self._weak, self._found = thresholds
         self._scale = f"weak from {thresholds.weak:.3g}, found from {thresholds.found:.3g}"
 
-    def confidence(self, found: float, tier: int = 0) -> float:
-        """Read a hit's confidence off the curve; a name that is the query is certain, with a typo likely."""
-        if tier >= EXACT_TIER:
-            return 1.0
-        if found >= self._found:
-            read = 1.0 - (1.0 - CONFIDENCE_AT_FOUND) * self._found / found
-        elif found < self._weak:
-            read = min(CONFIDENCE_AT_WEAK * found / self._weak, _BELOW_WEAK)
-        else:
-            share = (found - self._weak) / (self._found - self._weak)
-            read = min(CONFIDENCE_AT_WEAK + share * (CONFIDENCE_AT_FOUND - CONFIDENCE_AT_WEAK), _BELOW_FOUND)
-        return max(read, CONFIDENCE_IN_A_SLIP) if tier else read
-
     def rescaled(self, thresholds: Thresholds, found: float) -> float:
         """Return the evidence that has the same confidence by other thresholds."""
         if found >= self._found:
@@ -187,9 +174,16 @@ class _Curve:
     def note(self, found: float, tier: int, added: str = "") -> Step:
         """Return the trail step that explains the confidence of a hit."""
         tier = name_tier(tier)
-        confidence = self.confidence(found, tier)
         if tier >= EXACT_TIER:
-            return Step("confidence", "note", confidence, "100%, its name is the query")
+            return Step("confidence", "note", 1.0, "100%, its name is the query")
+        if found >= self._found:
+            confidence = 1.0 - (1.0 - CONFIDENCE_AT_FOUND) * self._found / found
+        elif found < self._weak:
+            confidence = min(CONFIDENCE_AT_WEAK * found / self._weak, _BELOW_WEAK)
+        else:
+            share = (found - self._weak) / (self._found - self._weak)
+            confidence = min(CONFIDENCE_AT_WEAK + share * (CONFIDENCE_AT_FOUND - CONFIDENCE_AT_WEAK), _BELOW_FOUND)
+        confidence = max(confidence, CONFIDENCE_IN_A_SLIP) if tier else confidence
         measured = f"{self._measured} = {found:.3f}"
         if found == self._least > 0:
             measured = f"{self._measured} is less than {found:.3f}, but it holds the only word asked for"

@@ -336,11 +336,6 @@ class Hits(Lazy[Hit]):
         """Return the ids of the hits."""
         return [self.candidates.ids[place] for place in self.places]
 
-    def column(self, values: Mapping[MemoryId, float]) -> list[float | None]:
-        """Return a signal's value for each hit, where it has one."""
-        said = column_of(values, self.candidates.ids)
-        return [said[place] for place in self.places]
-
     def pick(self, numbers: Sequence[int]) -> Hits:
         """Return some of the hits, in this order."""
         trail = self.trail

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.unit.ranking.builders import context, hit, memory
 from whyrank.ranking.boosts import Importance
-from whyrank.types.results import Candidates, Hits, Ranking, drop, rescore, split_dropped
+from whyrank.types.results import Candidates, Hits, Ranking, column_of, drop, rescore, split_dropped
 from whyrank.types.trail import Step, Trail
 
 A, B, C = memory("a"), memory("b"), memory("c")
@@ -28,7 +28,7 @@ def test_ids_tiers_and_scores_are_told_without_making_a_hit() -> None:
     read: list[str] = []
     some = watched(read).pick([2, 0])
     assert (some.ids, some.tiers, some.scores, len(some)) == (["c", "a"], [0, 0], [0.5, 0.9], 2)
-    assert some.column({"a": 0.3, "b": 0.4}) == [None, 0.3]
+    assert column_of({"a": 0.3, "b": 0.4}, some.ids) == [None, 0.3]
     assert read == []
     assert (some[1].id, read) == ("a", ["a"])
 
