@@ -343,8 +343,8 @@ MUTANTS = (
     Mutant(
         "lost candidate",
         "ranking/fusion.py",
-        "ids, ballot = listed_by(runs), self.ballot(runs)",
-        "ids, ballot = listed_by(runs[-1:]), self.ballot(runs)",
+        "ids, ballot = candidate_ids(runs), self.ballot(runs)",
+        "ids, ballot = candidate_ids(runs[-1:]), self.ballot(runs)",
         LAWS,
     ),
     Mutant(

@@ -18,7 +18,7 @@ any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))
 
 
 def settled(recipe: Recipe) -> Recipe:
-    return replace(recipe, fusion=recipe.fusion.settled(0.6))
+    return replace(recipe, fusion=recipe.fusion.with_vector_weight(0.6))
 
 
 @given(worlds(), any_recipe)

@@ -212,13 +212,13 @@ def script_language(text: str) -> str | None:
 @text_cache(256, _LONGEST_CHUNK)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words of a text vote; the default wins ties and silence."""
-    return voted(standing_alone(text), default)[0]
+    return vote_language(standing_alone(text), default)[0]
 
 
-def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> tuple[str, str]:
+def vote_language(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> tuple[str, str]:
     """Return the language that folded separate words vote for, and the same if they show it, else nothing."""
     words = words[:VOTING_WORDS]
-    voices = voices_in(words)
+    voices = function_words_in(words)
     votes: dict[str, int] = {}
     for voice, count in Counter(voices).items():
         for language in VOTERS[voice]:
@@ -264,7 +264,7 @@ def standing_alone(text: str) -> list[str]:
     return found
 
 
-def voices_in(words: Sequence[str]) -> list[str]:
+def function_words_in(words: Sequence[str]) -> list[str]:
     """Return the function words, whole or on a side of an apostrophe (don't, qu'il)."""
     voices = [*filter(VOTERS.__contains__, words)]
     for word in [word for word in words if "'" in word] if "'" in "".join(words) else ():
@@ -274,7 +274,7 @@ def voices_in(words: Sequence[str]) -> list[str]:
 
 def shown_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Return the language that the script or the function words of a text show; nothing where none does."""
-    return script_language(text) or voted(standing_alone(text), default)[1]
+    return script_language(text) or vote_language(standing_alone(text), default)[1]
 
 
 def language_mark(shown: str, default: str) -> str:
@@ -445,7 +445,7 @@ def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
     return _content([token for word in words for token in run_tokens(word, latin)])
 
 
-def plain_asked(words: Sequence[str], latin: str) -> tuple[str, ...]:
+def plain_query_tokens(words: Sequence[str], latin: str) -> tuple[str, ...]:
     """Return the same for a question, without its phrasing words, unless it has no others."""
     told = TOLD_WORDS.get(latin, frozenset())
     tokens = [token for word in words if word not in told for token in run_tokens(word, latin)]

@@ -13,7 +13,7 @@ from ..types.results import Candidates, Context, Hit, Hits, Listed, Ranking, Run
 from ..types.trail import TIERS
 from .boosts import Base, Boosts, Importance, TokenMatch
 from .diversity import MMR
-from .fusion import K_RANGE, THRESHOLDS, Above, Fuse, ReciprocalRank, Vote, family_of, listed_by, share_out
+from .fusion import K_RANGE, THRESHOLDS, Above, Fuse, ReciprocalRank, Vote, candidate_ids, family_of, share_out
 from .recipes import (
     BOOST_WEIGHTS,
     Recipe,
@@ -396,7 +396,7 @@ class Pool:
     @cached_property
     def listed(self) -> list[MemoryId]:
         """Return every candidate, once."""
-        return listed_by(self.runs)
+        return candidate_ids(self.runs)
 
     @cached_property
     def _twins(self) -> list[list[MemoryId]]:

@@ -326,7 +326,7 @@ class Fuse:
         """Return the total weight of all votes."""
         return 1.0 if self.strength is None else self.strength
 
-    def settled(self, vector_weight: float) -> Fuse:
+    def with_vector_weight(self, vector_weight: float) -> Fuse:
         """Return the fusion with every open weight filled in."""
         open_votes = [vote for vote in self.votes if vote.weight is None and vote.signal != "vector"]
         rest = (1 - vector_weight) / len(open_votes) if open_votes else 0.0
@@ -350,7 +350,7 @@ class Fuse:
 
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
-        ids, ballot = listed_by(runs), self.ballot(runs)
+        ids, ballot = candidate_ids(runs), self.ballot(runs)
         columns = [self.column(vote, runs, context, ids) for vote in ballot.votes]
         board = Board(ids, columns, ballot, self.absent, context.signals)
         scores = board.scores()
@@ -404,7 +404,7 @@ class Fuse:
 
     def is_capped(self, runs: Sequence[Run], context: Context) -> bool:
         """Return whether a batch is so small that its normaliser divides by the cap, not by the best score."""
-        candidates = listed_by(runs)
+        candidates = candidate_ids(runs)
         for vote in self.votes:
             if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least:
                 signal = context.signals.get(vote.signal)
@@ -559,7 +559,7 @@ def _split(vote: Vote, shares: Mapping[str, float]) -> list[Vote]:
     return [replace(vote, signal=name, weight=(vote.weight or 0.0) * share) for name, share in shares.items()]
 
 
-def listed_by(runs: Sequence[Run]) -> list[MemoryId]:
+def candidate_ids(runs: Sequence[Run]) -> list[MemoryId]:
     """Return every candidate of any run, once."""
     return [*dict.fromkeys(chain.from_iterable(run.ids for run in runs))]
 

@@ -73,11 +73,11 @@ class Recipe:
         if sum(isinstance(stage, Rerank) for stage in self.stages) > 1:
             raise ConfigError(f"the recipe {self.name!r} has two Rerank stages", "leave one")
 
-    def settled(self, vector_weight: float) -> Recipe:
+    def with_vector_weight(self, vector_weight: float) -> Recipe:
         """Return the recipe with every open weight filled in; cached, as every search needs it."""
-        if vector_weight not in self._settled:
-            self._settled[vector_weight] = replace(self, fusion=self.fusion.settled(vector_weight))
-        return self._settled[vector_weight]
+        if vector_weight not in self._weighted:
+            self._weighted[vector_weight] = replace(self, fusion=self.fusion.with_vector_weight(vector_weight))
+        return self._weighted[vector_weight]
 
     @cached_property
     def reads(self) -> frozenset[str]:
@@ -86,7 +86,7 @@ class Recipe:
         return frozenset({*read, *("opinions" for stage in self.stages if isinstance(stage, Rerank))})
 
     @cached_property
-    def _settled(self) -> dict[float, Recipe]:
+    def _weighted(self) -> dict[float, Recipe]:
         """Cache resolved recipes by the weight the embedder declared: one number per language."""
         return {}
 

@@ -244,12 +244,6 @@ class Calibration:
         """Return whether the number of memories has changed so much that the store needs a new calibration."""
         return not self.memories / GROWTH_BEFORE_REFRESH < memories < self.memories * GROWTH_BEFORE_REFRESH
 
-    @property
-    def least(self) -> dict[str, float]:
-        """Return the minimum value at which each signal alone counts as evidence, by signal name."""
-        bars = {"vector": self.cosine, "keyword": self.coverage}
-        return {signal: bar.weak for signal, bar in bars.items() if bar is not None}
-
 
 def keep_calibration(store: Store, made: Calibration) -> None:
     """Write a calibration down, in place of the one before."""

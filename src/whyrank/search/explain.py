@@ -302,7 +302,7 @@ class Pooled:
     def recipe(self, **wishes: Any) -> Recipe:
         """Return the recipe with its settings, or with others in their place, every weight settled."""
         chosen = adjusted(self.base, replace(self.wish, **wishes)).with_stages(*self.last)
-        return replace(chosen, fusion=chosen.fusion.settled(self.declared).split(self.shares))
+        return replace(chosen, fusion=chosen.fusion.with_vector_weight(self.declared).split(self.shares))
 
     def ranked(self, **wishes: Any) -> Ranking:
         """Rank all candidates, by other settings if some are given."""
@@ -359,7 +359,7 @@ def origins_by_recipe(
         retrieved = searcher.retrieve(query, recipes[0], Stopwatch())
         language = retrieved.context.analysis.language
         weight = searcher.embedder.weight(language) if searcher.embedder else 0.0
-        settled = (replace(recipe, fusion=recipe.fusion.settled(weight)) for recipe in recipes)
+        settled = (replace(recipe, fusion=recipe.fusion.with_vector_weight(weight)) for recipe in recipes)
         found = [Hits.of(rank(retrieved.runs, recipe, retrieved.context).hits).ids for recipe in settled]
         memories = searcher.store.get({identity for ids in found for identity in ids}, query.where.scopes)
     return [[memories[identity].origin for identity in ids if identity in memories] for ids in found]

@@ -132,7 +132,7 @@ class Searcher:
         notices = [*found.context.analysis.notices, *notices, *resolution.notices, *found.notices]
         if query.deadline is not None and (late or found.late):
             notices.append(timeout_notice(query.deadline, [*late, *found.late]))
-        decided = recipe.settled(embedder.weight(resolution.analysis.language) if embedder else 0.0)
+        decided = recipe.with_vector_weight(embedder.weight(resolution.analysis.language) if embedder else 0.0)
         if found.probes:
             decided = replace(decided, fusion=decided.fusion.split(shares_of(found.runs, found.probes)))
         measured = calibration_for(resolution.notes.get, space, scopes, total)
@@ -251,7 +251,7 @@ def _query_vector(
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
     try:
-        vector = _embedded(analysis.text, embedder, resolution)
+        vector = _embed(analysis.text, embedder, resolution)
     except Exception as error:  # whatever a provider throws or gives, the other runs must answer
         deadline = resolution.query.deadline
         if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
@@ -267,7 +267,7 @@ def _query_vector(
     return vector
 
 
-def _embedded(text: str, embedder: Embedder, resolution: Resolution) -> Vector:
+def _embed(text: str, embedder: Embedder, resolution: Resolution) -> Vector:
     """Embed a question, in the time that is left."""
     deadline = resolution.query.deadline
     if deadline is None:
@@ -321,7 +321,7 @@ def _added_space(
     if not marks:
         return None
     try:
-        vector = _embedded(analysis.text, embedder, resolution)
+        vector = _embed(analysis.text, embedder, resolution)
     except Exception as error:  # as above
         deadline = resolution.query.deadline
         if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
@@ -361,7 +361,8 @@ def _with_floors(
             signals[name] = replace(signal, floor=_floor(added.embedder, measured_of_added))
         elif embedder is not None and family_of(name) == "vector":
             signals[name] = replace(signal, floor=_floor(embedder, measured))
-    return replace(context, signals=signals, least={} if measured is None else measured.least)
+    bars = {} if measured is None else {"vector": measured.cosine, "keyword": measured.coverage}
+    return replace(context, signals=signals, least={name: bar.weak for name, bar in bars.items() if bar is not None})
 
 
 def _floor(embedder: Embedder, calibration: Calibration | None) -> float:
@@ -410,7 +411,7 @@ def _labels(name: str, slug: str, summary: str) -> Labels:
 def _with_opinions(retrieved: Retrieved, store: Store, stage: Rerank, place: int) -> Retrieved:
     """Rank as far as the reranker's stage, and let it read the head of that."""
     if stage.reranker is None:
-        return _without(retrieved, "there is no reranker", "hand one to whyrank.open or to the stage")
+        return _without_reranking(retrieved, "there is no reranker", "hand one to whyrank.open or to the stage")
     before = replace(retrieved.recipe, stages=retrieved.recipe.stages[:place])
     window = rank_pool(retrieved.runs, before, retrieved.context).hits[: stage.top]
     if not window:
@@ -420,19 +421,19 @@ def _with_opinions(retrieved: Retrieved, store: Store, stage: Rerank, place: int
         limit_ms = min(limit_ms, round(1_000 * deadline.remaining_s))
     read = store.fetch([hit.id for hit in window], retrieved.context.query.where.scopes).memories
     texts = [embedded_text(read.get(hit.id) or hit.memory) for hit in window]
-    scores = _answered(stage, retrieved.context.analysis.text, texts, limit_ms)
+    scores = _ask_reranker(stage, retrieved.context.analysis.text, texts, limit_ms)
     if isinstance(scores, str):
-        return _without(retrieved, scores, "the order is that of the stages before it")
+        return _without_reranking(retrieved, scores, "the order is that of the stages before it")
     opinions = {hit.id: score for hit, score in zip(window, scores, strict=True)}
     return replace(retrieved, context=replace(retrieved.context, opinions=opinions))
 
 
-def _without(retrieved: Retrieved, failure: str, instead: str) -> Retrieved:
+def _without_reranking(retrieved: Retrieved, failure: str, instead: str) -> Retrieved:
     notice = Notice("rerank-off", f"the results were not reranked: {failure}; {instead}")
     return replace(retrieved, notices=(*retrieved.notices, notice))
 
 
-def _answered(stage: Rerank, question: str, texts: Sequence[str], limit_ms: float) -> list[float] | str:
+def _ask_reranker(stage: Rerank, question: str, texts: Sequence[str], limit_ms: float) -> list[float] | str:
     """Return the reranker's scores, or the reason why there are none."""
     said: list[Sequence[float] | Exception] = []
 
@@ -449,10 +450,10 @@ def _answered(stage: Rerank, question: str, texts: Sequence[str], limit_ms: floa
     asking.join(limit_ms / 1000)
     if not said:
         return f"it took longer than {limit_ms:g} ms"
-    return _checked(said[0], len(texts))
+    return _check_scores(said[0], len(texts))
 
 
-def _checked(said: Sequence[float] | Exception, wanted: int) -> list[float] | str:
+def _check_scores(said: Sequence[float] | Exception, wanted: int) -> list[float] | str:
     if isinstance(said, Exception):
         return f"it failed ({type(said).__name__}: {said})"
     try:

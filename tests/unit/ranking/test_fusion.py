@@ -86,7 +86,7 @@ def test_an_added_vote_stands_beside_the_others_for_those_it_knows() -> None:
 
 def test_open_weights_are_settled_by_the_embedder() -> None:
     fuse = Fuse((Vote("vector", None, Clamped()), Vote("keyword", None, Clamped())))
-    assert [vote.weight for vote in fuse.settled(0.7).votes] == [0.7, pytest.approx(0.3)]
+    assert [vote.weight for vote in fuse.with_vector_weight(0.7).votes] == [0.7, pytest.approx(0.3)]
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("inf"), float("nan")])
@@ -97,7 +97,7 @@ def test_a_weight_that_makes_no_sense_is_refused(weight: float) -> None:
 
 def test_a_recipe_is_settled_once_for_each_weight() -> None:
     recipe = RECIPES["default"]
-    settled = recipe.settled(0.7)
-    assert settled == replace(recipe, fusion=recipe.fusion.settled(0.7))
-    assert recipe.settled(0.7) is settled
-    assert recipe.settled(0.2) != settled
+    settled = recipe.with_vector_weight(0.7)
+    assert settled == replace(recipe, fusion=recipe.fusion.with_vector_weight(0.7))
+    assert recipe.with_vector_weight(0.7) is settled
+    assert recipe.with_vector_weight(0.2) != settled
