@@ -21,7 +21,6 @@ from .fusion import (
     Clamped,
     Fuse,
     MinMax,
-    Normaliser,
     ReciprocalRank,
     Saturating,
     Vote,
@@ -100,14 +99,8 @@ class Recipe:
             return self
         kinds = tuple(type(stage) for stage in stages)
         others = [stage for stage in self.stages if not isinstance(stage, kinds)]
-        late = (GroupBySource, MMR)
-        first = (stage for stage in (*others, *stages) if not isinstance(stage, late))
-        last = sorted((stage for stage in (*others, *stages) if isinstance(stage, late)), key=_is_diversity)
-        return replace(self, stages=(*first, *last))
-
-
-def _is_diversity(stage: Stage) -> bool:
-    return isinstance(stage, MMR)
+        late = {GroupBySource: 1, MMR: 2}
+        return replace(self, stages=tuple(sorted((*others, *stages), key=lambda stage: late.get(type(stage), 0))))
 
 
 def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
@@ -261,8 +254,10 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     """Return the recipe with the wishes carried out."""
     if wish.vector_weight is not None and is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
-    if is_blend(recipe):
-        recipe = replace(recipe, fusion=_blended(recipe.fusion, wish))
+    if wish.alpha is not None and is_blend(recipe):
+        recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.alpha))
+    if wish.boost_weight is not None and is_blend(recipe):
+        recipe = replace(recipe, fusion=with_boost_weight(recipe.fusion, wish.boost_weight))
     if wish.k is not None:
         recipe = replace(recipe, fusion=with_normaliser(recipe.fusion, ReciprocalRank(wish.k)))
     if wish.vector_threshold is not None:
@@ -289,22 +284,15 @@ def _planned(recipe: Recipe, wish: Adjustments) -> Recipe:
     return replace(recipe, plan=plan if wish.pool is None else replace(plan, pool=wish.pool))
 
 
-def _blended(fusion: Fuse, wish: Adjustments) -> Fuse:
-    if wish.alpha is not None:
-        fusion = _balanced(fusion, wish.alpha)
-    return fusion if wish.boost_weight is None else with_boost_weight(fusion, wish.boost_weight)
-
-
 def with_boost_weight(fusion: Fuse, weight: float) -> Fuse:
     """Return a blend whose votes together give at most this weight; in small batches it is the cap too."""
-    votes = (replace(vote, normaliser=_capped(vote.normaliser, weight)) for vote in fusion.votes)
+    votes = (
+        replace(vote, normaliser=replace(vote.normaliser, cap=weight))
+        if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least
+        else vote
+        for vote in fusion.votes
+    )
     return replace(fusion, strength=weight, votes=tuple(votes))
-
-
-def _capped(normaliser: Normaliser, cap: float) -> Normaliser:
-    if isinstance(normaliser, BatchMax) and normaliser.least:
-        return replace(normaliser, cap=cap)
-    return normaliser
 
 
 def with_normaliser(fusion: Fuse, normaliser: ReciprocalRank | Above) -> Fuse:

@@ -220,7 +220,8 @@ class Evidence:
         return (cosine is None or self.min_vector is None) and (coverage is None or self.min_coverage is None)
 
     def _reason(self, hit: Hit) -> str | None:
-        cosine, coverage = evidence_of(hit)
+        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
+        cosine, coverage = vector.raw if vector else None, keyword.coverage if keyword else None
         if name_tier(hit.tier) or self.passes(cosine, coverage):
             return None
         failed = []
@@ -229,12 +230,6 @@ class Evidence:
         if coverage is not None and self.min_coverage is not None:
             failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:.3g}")
         return ", ".join(failed)
-
-
-def evidence_of(hit: Hit) -> tuple[float | None, float | None]:
-    """Return the cosine and the coverage of a hit, where it has them."""
-    vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-    return vector.raw if vector else None, keyword.coverage if keyword else None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from ..protocols import (
 from ..ranking.boosts import TokenGate
 from ..ranking.diversity import Similarity
 from ..ranking.fusion import family_of
-from ..ranking.recipes import Recipe, guard, rank, rank_pool
+from ..ranking.recipes import Recipe, guard, rank_pool
 from ..ranking.stages import Rerank, Top
 from ..types.memory import Notice, unit_row
 from ..types.query import Analysis, Deadline, Query, Stopwatch, call_within
@@ -181,12 +181,14 @@ class Searcher:
             evidence=judgement.evidence,
         )
 
-    def rank(self, retrieved: Retrieved, watch: Stopwatch) -> tuple[Ranking, Fetched]:
-        """Rank what was retrieved, and read the memories of the page."""
-        ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
+    def rank(self, retrieved: Retrieved, watch: Stopwatch, page: Top | None = None) -> tuple[Ranking, Fetched]:
+        """Rank what was retrieved, cut the page, and read its memories."""
+        context = retrieved.context
+        page = page or Top(context.query.limit, context.query.offset)
+        ranking = page(rank_pool(retrieved.runs, retrieved.recipe, context), context)
         watch.lap("ranking")
         wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
-        read = self.store.fetch(wanted, retrieved.context.query.where.scopes)
+        read = self.store.fetch(wanted, context.query.where.scopes)
         known = read.memories
         shown = tuple(
             hit._replace(
@@ -194,15 +196,14 @@ class Searcher:
             )
             for hit in ranking.hits
         )
-        ranking = guard(replace(ranking, hits=shown), retrieved.context)
+        ranking = guard(replace(ranking, hits=shown), context)
         watch.lap("reading")
         return ranking, read
 
     def _rank_surely(self, retrieved: Retrieved, least: float, watch: Stopwatch) -> tuple[Ranking, Fetched]:
         """Rank as many as may be shown, and cut the page among the hits that are at least so confident."""
         context, query = retrieved.context, retrieved.context.query
-        widest = replace(context, query=replace(query, limit=MAX_LIMIT, offset=0))
-        ranking, read = self.rank(replace(retrieved, context=widest), watch)
+        ranking, read = self.rank(retrieved, watch, Top(MAX_LIMIT))
         sure = {hit.id: hit.confidence or 0.0 for hit in self.judge(ranking, retrieved).ranking.hits}
 
         def reason(hit: Hit) -> str | None:
@@ -250,32 +251,37 @@ def _query_vector(
         notices.append(Notice("vector-off", "this recipe asks vectors alone, and there is no embedder"))
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
-    try:
-        vector = _embed(analysis.text, embedder, resolution)
-    except Exception as error:  # whatever a provider throws or gives, the other runs must answer
-        deadline = resolution.query.deadline
-        if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
-            late.append("vector")
-        else:
-            notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
-        return None
-    if not vector.dot(vector):  # it has unit length, or none
-        notices.append(
-            Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone")
-        )
-        return None
-    return vector
+    failed = Notice("vector-off", "the embedder failed, so words and names answer alone")
+    vector = _embed(analysis.text, embedder, resolution, "vector", failed, notices, late)
+    if vector is None or vector.dot(vector):  # it has unit length, or none
+        return vector
+    notices.append(Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone"))
+    return None
 
 
-def _embed(text: str, embedder: Embedder, resolution: Resolution) -> Vector:
-    """Embed a question, in the time that is left."""
+def _embed(
+    text: str,
+    embedder: Embedder,
+    resolution: Resolution,
+    run: str,
+    failed: Notice,
+    notices: list[Notice],
+    late: list[str],
+) -> Vector | None:
+    """Embed a question in the time that is left; if that fails, the other runs go on."""
     deadline = resolution.query.deadline
-    if deadline is None:
-        given = embedder.query(text)
-    else:
-        given = call_within(deadline.remaining_s, lambda: embedder.query(text), "timeout_ms")
-    vector: Vector = unit_row(given, resolution.dimensions[embedder.fingerprint])
-    return vector
+    try:
+        if deadline is None:
+            given = embedder.query(text)
+        else:
+            given = call_within(deadline.remaining_s, lambda: embedder.query(text), "timeout_ms")
+        return unit_row(given, resolution.dimensions[embedder.fingerprint])
+    except Exception as error:  # whatever a provider throws or gives, the other runs must answer
+        if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
+            late.append(run)
+        else:
+            notices.append(Notice(failed.code, f"{failed.message}: {error}"))
+        return None
 
 
 def _probes(
@@ -320,17 +326,9 @@ def _added_space(
     marks = other_marks(embedder, language, there)
     if not marks:
         return None
-    try:
-        vector = _embed(analysis.text, embedder, resolution)
-    except Exception as error:  # as above
-        deadline = resolution.query.deadline
-        if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
-            late.append("other languages")
-        else:
-            told = f"the model that was added failed, so what is in another language may be missed: {error}"
-            notices.append(Notice("added-off", told))
-        return None
-    return AddedSpace(embedder, language, marks, vector) if vector.dot(vector) else None
+    failed = Notice("added-off", "the model that was added failed, so what is in another language may be missed")
+    vector = _embed(analysis.text, embedder, resolution, "other languages", failed, notices, late)
+    return None if vector is None or not vector.dot(vector) else AddedSpace(embedder, language, marks, vector)
 
 
 def language_asked(analysis: Analysis, there: Mapping[str, int]) -> str:
