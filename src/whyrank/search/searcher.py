@@ -352,21 +352,22 @@ def _with_floors(
     added: AddedSpace | None,
     measured_of_added: Calibration | None,
 ) -> Context:
-    """Set the floor of every vector signal, and the calibrated minimum of each signal alone."""
+    """Set the floor of every vector signal, and the calibrated minimum of each signal alone.
+
+    The floor is the cosine of unrelated texts: the one the model declares, else the calibrated one, else 0.
+    """
     signals = dict(context.signals)
     for name, signal in context.signals.items():
         if added is not None and name == added.name:
-            signals[name] = replace(signal, floor=_floor(added.embedder, measured_of_added))
+            model, known = added.embedder, measured_of_added
         elif embedder is not None and family_of(name) == "vector":
-            signals[name] = replace(signal, floor=_floor(embedder, measured))
+            model, known = embedder, measured
+        else:
+            continue
+        calibrated = 0.0 if known is None else known.floor or 0.0
+        signals[name] = replace(signal, floor=calibrated if model.floor is None else model.floor)
     bars = {} if measured is None else {"vector": measured.cosine, "keyword": measured.coverage}
     return replace(context, signals=signals, least={name: bar.weak for name, bar in bars.items() if bar is not None})
-
-
-def _floor(embedder: Embedder, calibration: Calibration | None) -> float:
-    """Return the cosine of unrelated texts: the one the model declares, else the calibrated one, else 0."""
-    measured = calibration.floor if calibration is not None else None
-    return embedder.floor if embedder.floor is not None else measured or 0.0
 
 
 def _with_stage_inputs(
@@ -525,7 +526,7 @@ def _beside(retrieved: Retrieved, added: AddedSpace) -> Beside | None:
         return None
     if measured is not None and measured.cosine is not None:
         return Beside(added.name, signal.values, Thresholds(measured.cosine.weak, measured.cosine.found))
-    floor = _floor(added.embedder, measured)
+    floor = signal.floor or 0.0
     weak, found = (floor + _COSINES_SHARE * (threshold - floor) for threshold in added.embedder.thresholds)
     return Beside(added.name, signal.values, Thresholds(weak, found))
 
