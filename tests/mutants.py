@@ -443,7 +443,7 @@ MUTANTS = (
         "ranking/fusion.py",
         "return share_out(own, self.ballot.whole)",
         "return share_out(own)",
-        LAWS,
+        "tests/unit/ranking/test_fusion.py",
     ),
     Mutant(
         "pool follows the limit",

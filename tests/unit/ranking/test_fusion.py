@@ -49,6 +49,13 @@ def test_a_hit_without_a_vector_leaves_that_weight_to_its_words() -> None:
     assert [(part.signal, part.weight) for part in a.trail[0].parts] == [("keyword", 1.0)]
 
 
+def test_the_weight_that_is_left_to_words_is_the_whole_strength() -> None:
+    signals = {**SIGNALS, "vector": Signal("vector", {"b": 0.8, "c": 0.5})}
+    found = context(memory("a"), memory("b"), memory("c"), signals=signals)
+    a = next(hit for hit in replace(FUSE, strength=15.0)((KEYWORD, VECTOR), found).hits if hit.id == "a")
+    assert [(part.signal, part.weight) for part in a.trail[0].parts] == [("keyword", 15.0)]
+
+
 def test_reciprocal_rank_fusion_orders_as_the_sum_of_reciprocals() -> None:
     fuse = Fuse((Vote("keyword", 1.0, ReciprocalRank(60)), Vote("vector", 1.0, ReciprocalRank(60))))
     ranking = fuse((KEYWORD, VECTOR), context(memory("a"), memory("b"), memory("c"), signals=SIGNALS))
