@@ -343,8 +343,8 @@ MUTANTS = (
     Mutant(
         "lost candidate",
         "ranking/fusion.py",
-        "ids = listed_by(runs)",
-        "ids = listed_by(runs[-1:])",
+        "ids, ballot = candidate_ids(runs), self.ballot(runs)",
+        "ids, ballot = candidate_ids(runs[-1:]), self.ballot(runs)",
         LAWS,
     ),
     Mutant(
@@ -357,8 +357,8 @@ MUTANTS = (
     Mutant(
         "NaN from an empty reach",
         "ranking/fusion.py",
-        "        if reach <= 0:\n            return [0.0] * len(scores)",
-        "        if reach <= 0:\n            return [float('nan')] * len(scores)",
+        "if reach > 0 else abs(scores) * 0.0",
+        "if reach > 0 else abs(scores) * float('nan')",
         LAWS,
     ),
     Mutant(
@@ -413,8 +413,8 @@ MUTANTS = (
     Mutant(
         "normaliser upside down",
         "ranking/fusion.py",
-        "return [_unit(score / top) for score in scores]",
-        "return [_unit(1 / (1 + score / top)) for score in scores]",
+        "return _units(scores / (",
+        "return 1 / (1 + scores / (",
         LAWS,
     ),
     Mutant(
@@ -434,16 +434,16 @@ MUTANTS = (
     Mutant(
         "small batches measured by their best",
         "ranking/fusion.py",
-        "if len(scores) < self.least:",
-        "if not scores:",
+        "self.cap if len(scores) < self.least else max(best, TINY)",
+        "max(best, TINY)",
         OTHER_SYSTEMS,
     ),
     Mutant(
         "strength lost where a signal is missing",
         "ranking/fusion.py",
-        "return share_out(own, self.whole)",
+        "return share_out(own, self.ballot.whole)",
         "return share_out(own)",
-        LAWS,
+        "tests/unit/ranking/test_fusion.py",
     ),
     Mutant(
         "pool follows the limit",

@@ -104,7 +104,7 @@ def turned(pool: Pool, change: Change, hits: Ranking, share: float) -> Recipe:
 @given(worlds(visible_only=True), any_recipe)
 @settings(max_examples=100, deadline=None)
 def test_a_change_flips_two_candidates_and_nearly_all_of_it_does_not(world: World, recipe: Recipe) -> None:
-    pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.settled(0.6)))
+    pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.with_vector_weight(0.6)))
     ranking = pool.ranked(pool.recipe)
     for upper, lower in pairs(ranking):
         for change in changes(pool, ranking, upper, lower):
@@ -117,7 +117,7 @@ def test_a_change_flips_two_candidates_and_nearly_all_of_it_does_not(world: Worl
 @given(worlds(visible_only=True), st.sampled_from(["default", "keyword", "vector", "rrf", "openvault", "clawhub"]))
 @settings(max_examples=100, deadline=None)
 def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: World, name: str) -> None:
-    pool = Pool(world.runs, world.context, replace(RECIPES[name], fusion=RECIPES[name].fusion.settled(0.6)))
+    pool = Pool(world.runs, world.context, replace(RECIPES[name], fusion=RECIPES[name].fusion.with_vector_weight(0.6)))
     ranking = pool.ranked(pool.recipe)
     for upper, lower in pairs(ranking):
         told = {change.setting: change for change in changes(pool, ranking, upper, lower)}
@@ -154,7 +154,7 @@ def staged_recipes(draw: st.DrawFn) -> Recipe:
 @given(worlds(visible_only=True), st.one_of(staged_recipes(), any_recipe))
 @settings(max_examples=100, deadline=None)
 def test_ranked_as_far_as_two_they_stand_where_the_whole_ranking_has_them(world: World, recipe: Recipe) -> None:
-    pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.settled(0.6)))
+    pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.with_vector_weight(0.6)))
     whole = pool.ranked(pool.recipe)
     for pair in permutations(sorted(candidates(world)), 2):
         head = pool.ranked_as_far_as(pair)
@@ -197,7 +197,7 @@ def test_a_change_flips_two_results_of_a_real_search(
     query = Query(text, Where(scopes=SEEN, now=NOW), limit=50)
     with searching(open_store, found, without_vector) as searcher:
         before = ranked(searcher, query, recipe)
-        retrieved = searcher.retrieved(query, recipe, Stopwatch())
+        retrieved = searcher.retrieve(query, recipe, Stopwatch())
         pool = Pool(retrieved.runs, retrieved.context, retrieved.recipe)
         for upper, lower in pairs(before):
             answer = contrast(searcher, query, recipe, lower, upper)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.properties.test_search_laws import EMBEDDER, RECIPES_UNDER_LAW, collections, filled, told
 from tests.properties.worlds import NOW, SEEN, queries
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.retrieval import retrieve
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.query import Expansion, Query, Stopwatch, Where
@@ -40,7 +39,7 @@ def test_laws_1_and_2_every_candidate_is_told_of_and_its_key_is_its_trail(
 ) -> None:
     store = filled(MemoryStore(), found, bare)
     query = Query(text, WHERE, 50, expansion=expansion)
-    retrieved = retrieve(query, RECIPES[recipe], store, EMBEDDER, "en", Stopwatch())
+    retrieved = Searcher(store, EMBEDDER, "en").retrieve(query, RECIPES[recipe], Stopwatch())
     results = ask(store, text, recipe, expansion)
     told_of = [*results.hits, *results.dropped]
     assert {hit.id for hit in told_of} == set(retrieved.context.memories)

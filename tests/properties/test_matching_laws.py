@@ -21,8 +21,7 @@ from whyrank.analysis.tokenizer import stem
 from whyrank.errors import BadQuery
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.retrieval import parse
-from whyrank.search.searcher import Searcher
+from whyrank.search.searcher import Searcher, parse
 from whyrank.storage.query_resolution import resolve_expression
 from whyrank.storage.sqlite.postings import segments, terms
 from whyrank.storage.sqlite.store import SqliteStore

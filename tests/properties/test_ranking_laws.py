@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.properties.worlds import SEEN, World, candidates, fusions, normalisers, recipes, worlds
 from whyrank.ranking.fusion import Fuse, Normaliser, Sigmoid, Vote
-from whyrank.ranking.recipes import RECIPES, Recipe, guarded, rank
+from whyrank.ranking.recipes import RECIPES, Recipe, guard, rank
 from whyrank.types.results import Run, in_order
 from whyrank.types.trail import replay, total
 
@@ -18,7 +18,7 @@ any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))
 
 
 def settled(recipe: Recipe) -> Recipe:
-    return replace(recipe, fusion=recipe.fusion.settled(0.6))
+    return replace(recipe, fusion=recipe.fusion.with_vector_weight(0.6))
 
 
 @given(worlds(), any_recipe)
@@ -148,11 +148,11 @@ def test_law_5_the_first_of_every_run_is_a_candidate(world: World, fusion: Fuse)
 @settings(max_examples=100, deadline=None)
 def test_law_6_no_foreign_memory_leaves_ranking(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
-    shown = guarded(ranking, world.context)
+    shown = guard(ranking, world.context)
     assert all(hit.memory.scope in SEEN for hit in shown.hits)
     foreign = [hit for hit in ranking.hits if hit.memory.scope not in SEEN]
-    unguarded = [notice for notice in ranking.notices if notice.code == "scope-defect"]
-    assert any(notice.code == "scope-defect" for notice in shown.notices) == bool(foreign or unguarded)
+    unguard = [notice for notice in ranking.notices if notice.code == "scope-defect"]
+    assert any(notice.code == "scope-defect" for notice in shown.notices) == bool(foreign or unguard)
 
 
 @given(worlds(), any_recipe)

@@ -17,7 +17,7 @@ from whyrank.analysis.query import analyse
 from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.calibrator import calibrate
-from whyrank.search.confidence import Calibration, Cutoffs, Judgement, coverage_counts, judged
+from whyrank.search.confidence import Calibration, Cutoffs, Judgement, coverage_counts, judge
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
@@ -283,7 +283,7 @@ def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(
     def judgement(coverage: float) -> Judgement:
         said = {"keyword": Signal("keyword", {"a": coverage}, {"a": coverage})}
         context = Context(Query(analysis.text), analysis, {}, said)
-        return judged(Ranking((Hit(Memory("a", "tea"), 0, 0.5),)), None, context, calibration)
+        return judge(Ranking((Hit(Memory("a", "tea"), 0, 0.5),)), None, context, calibration)
 
     low, high = (judgement(coverage) for coverage in sorted(values))
     confidences = [one.ranking.hits[0].confidence or 0.0 for one in (low, high)]

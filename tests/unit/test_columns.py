@@ -25,7 +25,10 @@ def test_what_is_no_number_is_a_gap_and_there_is_no_array() -> None:
     assert array_of(column, IDS) is None
 
 
-def test_an_array_serves_only_the_order_it_was_made_in() -> None:
+def test_an_array_in_another_order_is_gathered_unless_a_number_is_missing() -> None:
     column = with_gaps(IDS, np.array([0.5, 0.25, 0.0]))
-    assert array_of(column, ["b", "a", "c"]) is None
+    array = array_of(column, ["b", "a", "c"])
+    assert array is not None
+    assert array.tolist() == [0.25, 0.5, 0.0]
+    assert array_of(column, ["b", "x"]) is None
     assert column_of(column, ["b", "x"]) == [0.25, None]

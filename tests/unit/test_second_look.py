@@ -177,7 +177,7 @@ def test_a_scale_that_makes_no_sense_is_refused(scale: float) -> None:
         Atan(scale)
 
 
-@pytest.mark.parametrize(("kind", "name"), [("user", ""), ("user", " a "), ("global", "x"), ("planet", "earth")])
+@pytest.mark.parametrize(("kind", "name"), [("user", ""), ("user", " a "), ("global", "x"), ("Planet", "earth")])
 def test_a_scope_that_is_none_cannot_be_made(kind: str, name: str) -> None:
     with pytest.raises(ValueError, match="not a scope"):
         Scope(kind, name)

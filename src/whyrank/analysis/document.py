@@ -33,6 +33,7 @@ from .tokenizer import (
     VOTING_WORDS,
     content_in,
     content_of,
+    function_words_in,
     is_camel,
     language_mark,
     latin_language,
@@ -43,8 +44,7 @@ from .tokenizer import (
     standing_alone,
     stem,
     tokens_of,
-    voices_in,
-    voted,
+    vote_language,
 )
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def reading_of(text: str, default_language: str) -> Reading:
         dates = 0
     shown = script_language(text)
     if shown is None:  # a language with a positive leaning has more votes than any other
-        shown = latin if read.leaning > 0 else voted(standing_alone(composed), default_language)[1]
+        shown = latin if read.leaning > 0 else vote_language(standing_alone(composed), default_language)[1]
     return Reading(tokens or content_in(composed, latin), shown or latin, dates, shown)
 
 
@@ -345,7 +345,7 @@ class _TokenCache(dict[str, tuple[str, ...]]):
         if tokens is None:
             tokens = content_of(piece, self.latin)
             words = standing_alone(piece)
-            more = leaning(self.latin, voices_in(words)), max(0, len(words) - 1), dated(piece)
+            more = leaning(self.latin, function_words_in(words)), max(0, len(words) - 1), dated(piece)
             if any(more):
                 self._more[piece] = more
         self[piece] = tokens

@@ -12,6 +12,7 @@ import threading
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import lru_cache, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
@@ -193,23 +194,15 @@ class ByteBoundedCache(Generic[Key, Value]):
         """Return the value of a key, now the most recently used; None if it is not kept."""
         value = self._values.get(key)
         if value is not None and self.nbytes > self._calm_bytes:
-            self._touch(key)
+            with suppress(KeyError):  # another thread may have evicted it since
+                self._values.move_to_end(key)
         return value
 
     def get_many(self, keys: Sequence[Key]) -> list[Value | None]:
         """Return the value of each key, None for those that are not kept."""
-        found = [*map(self._values.get, keys)]
         if self.nbytes > self._calm_bytes:
-            for key, value in zip(keys, found, strict=True):
-                if value is not None:
-                    self._touch(key)
-        return found
-
-    def _touch(self, key: Key) -> None:
-        try:
-            self._values.move_to_end(key)
-        except KeyError:
-            return  # another thread has evicted it since
+            return [*map(self.get, keys)]
+        return [*map(self._values.get, keys)]
 
     def put(self, key: Key, value: Value) -> None:
         """Keep a value as the most recently used, and evict others until the bound holds."""
@@ -219,11 +212,10 @@ class ByteBoundedCache(Generic[Key, Value]):
         """Keep several values, then evict until the bound holds."""
         with self._lock:
             for key, value in values.items():
-                self._drop(key)
+                self._values.pop(key, None)  # to its place as the newest
                 size = self._size_of(key, value) + ENTRY_BYTES
-                self._values[key] = value
-                self._sizes[key] = size
-                self.nbytes += size
+                self.nbytes += size - self._sizes.get(key, 0)
+                self._values[key], self._sizes[key] = value, size
             while self.nbytes > self.max_bytes and len(self._values) > 1:
                 key, _ = self._values.popitem(last=False)
                 self.nbytes -= self._sizes.pop(key)
@@ -232,12 +224,8 @@ class ByteBoundedCache(Generic[Key, Value]):
         """Remove the entries that are in the cache."""
         with self._lock:
             for key in keys:
-                self._drop(key)
-
-    def _drop(self, key: Key) -> None:
-        if key in self._sizes:
-            del self._values[key]
-            self.nbytes -= self._sizes.pop(key)
+                self._values.pop(key, None)
+                self.nbytes -= self._sizes.pop(key, 0)
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -46,7 +46,7 @@ from .tokenizer import (
     language_of,
     latin_language,
     parts_of,
-    plain_asked,
+    plain_query_tokens,
     plain_tokens,
     plain_words,
     run_tokens,
@@ -58,7 +58,7 @@ from .tokenizer import (
     spoken_words,
     stem,
     tokens_of,
-    voted,
+    vote_language,
     word_language,
     word_token,
 )
@@ -84,9 +84,11 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
     if not words:
         return scanned(text, default_language, now)
     folded = [word.lower() for word in words]
-    language, shown = voted(folded, default_language)
+    language, shown = vote_language(folded, default_language)
     kind = _kind(text.strip(), folded, language, is_name=len(words) <= NAME_WORDS)
-    distinct = tuple(dict.fromkeys(plain_tokens(folded, language) if kind == "name" else plain_asked(folded, language)))
+    distinct = tuple(
+        dict.fromkeys(plain_tokens(folded, language) if kind == "name" else plain_query_tokens(folded, language))
+    )
     shortened = tuple([word[:MAX_TOKEN_LETTERS] for word in folded])
     probe = NameProbe("".join(folded), shortened, windows_of(tuple(folded)))
     # A capital may begin a name, unless it begins a function word at the beginning of the text.
@@ -133,7 +135,7 @@ def terms_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, 
     if words is None:
         return tuple(dict.fromkeys(_terms(text, "name", default_language)))
     folded = [word.lower() for word in words]
-    return tuple(dict.fromkeys(plain_tokens(folded, voted(folded, default_language)[0])))
+    return tuple(dict.fromkeys(plain_tokens(folded, vote_language(folded, default_language)[0])))
 
 
 def kind_of(text: str, language: str) -> QueryKind:

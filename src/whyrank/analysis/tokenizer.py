@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ import snowballstemmer
 from .normalize import ASSUMED, SHOWN, UNSPACED, compose, fold, pattern, text_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _EN = """
 a an the this that these those and or but nor so if than then else as of at by for from in into on onto off over to
@@ -212,13 +212,13 @@ def script_language(text: str) -> str | None:
 @text_cache(256, _LONGEST_CHUNK)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words of a text vote; the default wins ties and silence."""
-    return voted(standing_alone(text), default)[0]
+    return vote_language(standing_alone(text), default)[0]
 
 
-def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> tuple[str, str]:
+def vote_language(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> tuple[str, str]:
     """Return the language that folded separate words vote for, and the same if they show it, else nothing."""
     words = words[:VOTING_WORDS]
-    voices = voices_in(words)
+    voices = function_words_in(words)
     votes: dict[str, int] = {}
     for voice, count in Counter(voices).items():
         for language in VOTERS[voice]:
@@ -264,7 +264,7 @@ def standing_alone(text: str) -> list[str]:
     return found
 
 
-def voices_in(words: Sequence[str]) -> list[str]:
+def function_words_in(words: Sequence[str]) -> list[str]:
     """Return the function words, whole or on a side of an apostrophe (don't, qu'il)."""
     voices = [*filter(VOTERS.__contains__, words)]
     for word in [word for word in words if "'" in word] if "'" in "".join(words) else ():
@@ -274,7 +274,7 @@ def voices_in(words: Sequence[str]) -> list[str]:
 
 def shown_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Return the language that the script or the function words of a text show; nothing where none does."""
-    return script_language(text) or voted(standing_alone(text), default)[1]
+    return script_language(text) or vote_language(standing_alone(text), default)[1]
 
 
 def language_mark(shown: str, default: str) -> str:
@@ -282,7 +282,8 @@ def language_mark(shown: str, default: str) -> str:
     return f"{SHOWN}{shown}" if shown else f"{ASSUMED}{default}"
 
 
-def marks_but_of(language: str) -> dict[str, str]:
+@cache
+def marks_but_of(language: str) -> Mapping[str, str]:
     """Return the marks of memories that show another language than this, each with that language."""
     return {f"{SHOWN}{other}": other for other in LANGUAGES if other != language}
 
@@ -444,7 +445,7 @@ def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
     return _content([token for word in words for token in run_tokens(word, latin)])
 
 
-def plain_asked(words: Sequence[str], latin: str) -> tuple[str, ...]:
+def plain_query_tokens(words: Sequence[str], latin: str) -> tuple[str, ...]:
     """Return the same for a question, without its phrasing words, unless it has no others."""
     told = TOLD_WORDS.get(latin, frozenset())
     tokens = [token for word in words if word not in told for token in run_tokens(word, latin)]

@@ -14,7 +14,7 @@ from ..errors import BadQuery, ConfigError
 from ..ranking import fusion as normalisers
 from ..ranking.boosts import Importance
 from ..ranking.diversity import MMR
-from ..ranking.fusion import Fuse, Vote, listed_by
+from ..ranking.fusion import Fuse, Vote, candidate_ids
 from ..ranking.parameters import RECORDED, Slider, names_of, sliders, steps_of
 from ..ranking.recipes import SCALED
 from ..ranking.stages import (
@@ -206,7 +206,7 @@ def _texts(memories: Sequence[Memory]) -> dict[str, Any]:
 def _signals(found: Pooled) -> list[dict[str, Any]]:
     """Return the signals as fusion reads them: voting ones, and those that are evidence alone."""
     fusion, context, runs = found.pool.recipe.fusion, found.pool.context, found.pool.runs
-    ids = listed_by(runs)
+    ids = candidate_ids(runs)
     voting = {vote.signal: vote for vote in _voting(fusion, found)}
     read = {name: fusion.column(vote, runs, context, ids).signal for name, vote in voting.items()}
     names = [*context.signals, *(name for name in read if name not in context.signals)]
@@ -217,7 +217,7 @@ def _voting(fusion: Fuse, found: Pooled) -> Sequence[Vote]:
     """Return every vote that could count under some setting, whatever its present weight."""
     runs = found.pool.runs
     weighed = [Vote(vote.signal, 1.0, vote.normaliser) for vote in fusion.votes]
-    return Fuse(tuple(weighed), fusion.others, fusion.proposing, fusion.absent, added=fusion.added).live(runs)
+    return Fuse(tuple(weighed), fusion.others, fusion.proposing, fusion.absent, added=fusion.added).ballot(runs).votes
 
 
 def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[str, Any]:

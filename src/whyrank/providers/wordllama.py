@@ -43,34 +43,30 @@ def plainly_spelled(text: str) -> str:
     """
     first, _, rest = text.partition("\n")
     second, _, others = rest.partition("\n")
-    return spelled(f"{first}\n{others}" if second and _is_echo(second, first) else text)
+    return " ".join(_plain_words(f"{first}\n{others}" if second and _is_echo(second, first) else text))
 
 
 def _is_echo(line: str, before: str) -> bool:
     """Check that all words of a line occur in the line before; most lines fail on the first word."""
-    first = next(_words(line), "")
-    return first in before.casefold() and frozenset(_words(before)).issuperset(_words(line))
+    first = next(_folded_words(line), "")
+    return first in before.casefold() and frozenset(_folded_words(before)).issuperset(_folded_words(line))
 
 
-def _words(line: str) -> Iterator[str]:
-    return (word for piece in _parted(line) for word in _small(piece).casefold().split())
+def _folded_words(line: str) -> Iterator[str]:
+    return (word for piece in _plain_words(line) for word in piece.casefold().split())
 
 
-def spelled(text: str) -> str:
-    """Return a text without capitals and joiners, except where they carry meaning."""
-    return " ".join([word if word.islower() else _small(word) for word in _parted(text)])
-
-
-def _parted(text: str) -> list[str]:
+def _plain_words(text: str) -> Iterator[str]:
+    """Yield the words of a text without capitals and joiners, except where they carry meaning."""
     for joiner in _JOINERS:  # four times as fast as `translate` where a text is not all ASCII
         text = text.replace(joiner, " ")
-    return text.split()
-
-
-def _small(word: str) -> str:
-    if word.islower() or word.isupper():  # as most words are, and acronyms with the signs around them
-        return word
-    return word.lower() if word.isascii() and word.isalpha() else _MIXED.sub(lambda found: found.group().lower(), word)
+    for word in text.split():
+        if word.islower() or word.isupper():  # as most words are, and acronyms with the signs around them
+            yield word
+        elif word.isascii() and word.isalpha():
+            yield word.lower()
+        else:
+            yield _MIXED.sub(lambda found: found.group().lower(), word)
 
 
 TABLE = "weights/l2_supercat_256.safetensors"
@@ -126,30 +122,34 @@ class WordLlama:
 
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text; a text without tokens gets a zero row."""
-        if self._glances > 0 and len(texts) == 1 and (seen := self._seen(texts[0])) is not None:
-            return seen
-        means = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         is_plain = self._preparation == "plain-words"
-        for start in range(0, len(texts), _BATCH):
-            batch = [plainly_spelled(text) if is_plain else text for text in texts[start : start + _BATCH]]
-            # Fast means without token offsets, which are not needed.
-            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            write_means(self._table, [encoding.ids for encoding in encodings], means[start : start + _BATCH])
-        return scale_rows(_apart(means, self._common) if is_plain else means)
+        if self._glances > 0 and len(texts) == 1 and (seen := self._seen(texts[0])) is not None:
+            means, common = seen
+        else:
+            means, common = np.zeros((len(texts), DIMENSION), np.float32), self._common
+            for start in range(0, len(texts), _BATCH):
+                batch = [plainly_spelled(text) if is_plain else text for text in texts[start : start + _BATCH]]
+                # Fast means without token offsets, which are not needed.
+                encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+                for mean, encoding in zip(means[start : start + _BATCH], encodings, strict=True):
+                    if encoding.ids:
+                        mean[:] = self._table.take(encoding.ids, axis=0, mode="clip").mean(axis=0)
+        if is_plain:  # subtracted row by row: BLAS would add up in an order that the environment chooses
+            means = means - (means * common).sum(axis=1)[:, np.newaxis] * common
+        return scale_rows(means)
 
-    def _seen(self, text: str) -> NDArray[np.float32] | None:
-        """Embed one text without loading the model, if possible; the last such text releases the files."""
+    def _seen(self, text: str) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Return the mean of one text and the common direction without loading the model, if possible.
+
+        The last such text releases the files.
+        """
         self._glances -= 1
         glance = self._glance
         rows = None if glance is None else glance.rows(plainly_spelled(text))
         if rows is None or self._glances <= 0:  # threads may get here at the same time
             self._glances = 0
             self.__dict__.pop("_glance", None)
-        return (
-            None
-            if glance is None or rows is None
-            else scale_rows(_apart(rows.mean(axis=0, keepdims=True), glance.common))
-        )
+        return None if glance is None or rows is None else (rows.mean(axis=0, keepdims=True), glance.common)
 
     def query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query; the model has no query prompt."""
@@ -185,19 +185,6 @@ class WordLlama:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
-
-
-def write_means(table: NDArray[np.float32], rows: list[list[int]], means: NDArray[np.float32]) -> None:
-    """Write the mean of the table rows of each list; for an empty list nothing is written."""
-    for mean, ids in zip(means, rows, strict=True):
-        if ids:
-            mean[:] = table.take(ids, axis=0, mode="clip").mean(axis=0)
-
-
-def _apart(means: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Subtract the common direction row by row; the order of BLAS sums depends on the environment."""
-    apart: NDArray[np.float32] = means - (means * common).sum(axis=1)[:, np.newaxis] * common
-    return apart
 
 
 def earlier_wordllama(space: str, models: Path | None = None) -> WordLlama | None:

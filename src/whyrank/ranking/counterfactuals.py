@@ -13,7 +13,7 @@ from ..types.results import Candidates, Context, Hit, Hits, Listed, Ranking, Run
 from ..types.trail import TIERS
 from .boosts import Base, Boosts, Importance, TokenMatch
 from .diversity import MMR
-from .fusion import K_RANGE, THRESHOLDS, Above, Fuse, ReciprocalRank, Vote, family_of, listed_by, share_out
+from .fusion import K_RANGE, THRESHOLDS, Above, Fuse, ReciprocalRank, Vote, candidate_ids, family_of, share_out
 from .recipes import (
     BOOST_WEIGHTS,
     Recipe,
@@ -104,14 +104,14 @@ DIALS = (
 
 def knobs(recipe: Recipe, runs: Sequence[Run], context: Context, hits: Sequence[Hit]) -> list[Knob]:
     """Return every number of a recipe that affects the place of one of these hits."""
-    votes = [vote for vote in recipe.fusion.live(runs) if _speaks(context.signals.get(vote.signal), hits)]
+    # A signal has to have a value for one of these hits; an external run without a signal counts.
+    votes = [
+        vote
+        for vote in recipe.fusion.ballot(runs).votes
+        if (signal := context.signals.get(vote.signal)) is None or any(hit.id in signal.values for hit in hits)
+    ]
     fusion = [*_weights(recipe, votes), *_strength(recipe, votes), *_threshold(recipe), *_constants(recipe, votes)]
     return [*fusion, *_dials(recipe, context, hits)]
-
-
-def _speaks(signal: Signal | None, hits: Sequence[Hit]) -> bool:
-    """Return whether a signal has a value for one of these hits; an external run without a signal counts."""
-    return signal is None or any(hit.id in signal.values for hit in hits)
 
 
 def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
@@ -139,7 +139,11 @@ def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     if recipe.fusion.strength is not None and votes:
         low, high = (end(recipe.fusion.strength, bound) for end, bound in zip((min, max), BOOST_WEIGHTS, strict=True))
         key = "ranking.boost_weight" if is_blend(recipe) else None
-        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key)
+
+        def turned(value: float) -> Recipe:
+            return replace(recipe, fusion=with_boost_weight(recipe.fusion, value))
+
+        yield Knob("boost weight", recipe.fusion.strength, low, high, turned, key)
 
 
 def _threshold(recipe: Recipe) -> Iterator[Knob]:
@@ -147,16 +151,12 @@ def _threshold(recipe: Recipe) -> Iterator[Knob]:
     value = vector_threshold(recipe)
     if value is not None:
         low, high = THRESHOLDS
+
+        def turned(value: float) -> Recipe:
+            return replace(recipe, fusion=with_normaliser(recipe.fusion, Above(value)))
+
         key = "ranking.vector_threshold"
-        yield Knob("vector threshold", value, low, max(high, value), _threshold_turned(recipe), key, stepped=True)
-
-
-def _threshold_turned(recipe: Recipe) -> Callable[[float], Recipe]:
-    return lambda value: replace(recipe, fusion=with_normaliser(recipe.fusion, Above(value)))
-
-
-def _strength_turned(recipe: Recipe) -> Callable[[float], Recipe]:
-    return lambda value: replace(recipe, fusion=with_boost_weight(recipe.fusion, value))
+        yield Knob("vector threshold", value, low, max(high, value), turned, key, stepped=True)
 
 
 def _weight_turned(
@@ -396,7 +396,7 @@ class Pool:
     @cached_property
     def listed(self) -> list[MemoryId]:
         """Return every candidate, once."""
-        return listed_by(self.runs)
+        return candidate_ids(self.runs)
 
     @cached_property
     def _twins(self) -> list[list[MemoryId]]:
@@ -413,7 +413,7 @@ class Pool:
             boosts=tuple(boost for boost in analysis.boosts if boost.term != term),
         )
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
-        by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
+        by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.ballot(self.runs).votes)
         runs = tuple(self._reranked(run, words, by_rank) if run.name == words.name else run for run in self.runs)
         return Pool(runs, context, self.recipe)
 
@@ -473,7 +473,7 @@ def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[
 def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
     """Yield these hits, kept or dropped, without making the others."""
     for hits in (Hits.of(ranking.hits), Hits.of(ranking.dropped)):
-        yield from (hits.hit(number) for number, identity in enumerate(hits.ids) if identity in wanted)
+        yield from (hits[number] for number, identity in enumerate(hits.ids) if identity in wanted)
 
 
 # -- order of two memories ---------------------------------------------------------------------------------------------

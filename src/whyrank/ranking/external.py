@@ -13,7 +13,7 @@ from ..types.results import Context, Hit, Likeness, Ranking, Run, keep
 from ..types.trail import NameProbe
 from .boosts import Base, Boosts, Importance, TokenGate, TokenMatch
 from .diversity import MMR
-from .fusion import Vote, listed_by
+from .fusion import Vote, candidate_ids
 from .recipes import Adjustments, Recipe, adjusted, rank, unhonoured
 from .stages import Dedup, ExactName, NameFirst, Recency, Rerank, Stage, Superseded, text_key
 
@@ -60,7 +60,7 @@ def rank_foreign(listed: ExternalLists, recipe: Recipe, k: float | None = None, 
     kept = [stage for stage in fitting.stages if stage not in skipped and not isinstance(stage, Superseded)]
     replaced = [_Replaced(listed.replaced)] if listed.replaced else []
     fitting = replace(fitting, stages=(*replaced, *kept))
-    ids, texts = listed_by(listed.runs), listed.texts or {}
+    ids, texts = candidate_ids(listed.runs), listed.texts or {}
     memories = {identity: Memory(identity, texts.get(identity, "")) for identity in ids}
     context = Context(Query("", limit=limit), _NOTHING_ASKED, memories, likeness=listed.likeness)
     ranking = rank(listed.runs, fitting, context)

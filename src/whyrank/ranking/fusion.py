@@ -7,18 +7,18 @@ which bring the scores of a signal into 0..1, all of them monotonic.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
 from operator import add
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from ..errors import ConfigError, check_finite
-from ..types.results import Candidates, Column, Context, Hits, Ranking, Run, Signal, array_of, column_of, in_order
+from ..types.results import Candidates, Context, Hits, Ranking, Run, Signal, array_of, column_of, in_order
 from ..types.trail import Later, Part, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -49,11 +49,18 @@ class _ByScore:
 
 
 class Columnar(_ByScore):
-    """A normaliser that takes scores in an array, too."""
+    """Normaliser of arrays, which may take numbers of the signal itself."""
 
-    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+    def over(self, scores: NDArray[np.float64], best: float, signal: Signal | None = None) -> NDArray[np.float64]:
         """Normalise an array of scores that is not empty and whose best is known."""
         raise NotImplementedError
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Normalise a list of scores, as of a signal that has no numbers of its own."""
+        import numpy as np
+
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is clamped
+            return self.over(np.array(scores), max(scores)).tolist() if scores else []
 
 
 @dataclass(frozen=True)
@@ -83,15 +90,8 @@ class BatchMax(Columnar):
         if not 0 < self.cap < math.inf:
             raise ConfigError(f"the cap of a small batch is {self.cap}", "give a positive number")
 
-    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+    def over(self, scores: NDArray[np.float64], best: float, signal: Signal | None = None) -> NDArray[np.float64]:
         """Return shares of the best score of the batch, or of the cap."""
-        if len(scores) < self.least:
-            return [_unit(score / self.cap) for score in scores]
-        top = max((*scores, TINY))
-        return [_unit(score / top) for score in scores]
-
-    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array."""
         return _units(scores / (self.cap if len(scores) < self.least else max(best, TINY)))
 
 
@@ -109,12 +109,26 @@ class MinMax(_ByScore):
         return [value if 0.0 <= (value := (score / 2 - start) / half) <= 1.0 else _unit(value) for score in scores]
 
 
-@dataclass(frozen=True)
-class Theoretical(Columnar):
+class Linear(Columnar):
     """max(0, score − minimum)/max(best − minimum, least), the minimum being the score of no evidence.
 
     Bruch et al. 2023; `least` keeps a weak best score from getting the whole vote.
     """
+
+    def bounds(self, signal: Signal | None) -> tuple[float, float]:
+        """Return the minimum and the least divisor for a signal."""
+        raise NotImplementedError
+
+    def over(self, scores: NDArray[np.float64], best: float, signal: Signal | None = None) -> NDArray[np.float64]:
+        """Return places between the minimum and the best score of the batch."""
+        minimum, least = self.bounds(signal)
+        reach = max(best - minimum, least)
+        return _units((scores - minimum) / reach) if reach > 0 else abs(scores) * 0.0
+
+
+@dataclass(frozen=True)
+class Theoretical(Linear):
+    """A minimum and a least divisor that are the same for every signal."""
 
     minimum: float = 0.0
     least: float = 0.0
@@ -122,41 +136,13 @@ class Theoretical(Columnar):
     def __post_init__(self) -> None:
         check_finite(self)
 
-    def reference(self, best: float) -> float:
-        """Return the divisor of a score above the minimum."""
-        return max(best - self.minimum, self.least)
-
-    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
-        """Return places between the minimum and the best score of the batch."""
-        reach = self.reference(max(scores, default=self.minimum))
-        if reach <= 0:
-            return [0.0] * len(scores)
-        low = self.minimum
-        return [value if 0.0 <= (value := (score - low) / reach) <= 1.0 else _unit(value) for score in scores]
-
-    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array."""
-        reach = self.reference(best)
-        if reach <= 0:
-            return abs(scores) * 0.0
-        placed: NDArray[np.float64] = ((scores - self.minimum) / reach).clip(0.0, 1.0)
-        return placed
-
-
-class PerSignal(_ByScore):
-    """A normaliser that every signal gives numbers of its own."""
-
-    def settled(self, signal: Signal) -> Theoretical:
-        """Return the normaliser with the numbers of a signal."""
-        raise NotImplementedError
-
-    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
-        """Return shares of the best score, as of a signal that has no numbers."""
-        return Theoretical()(scores, ranks)
+    def bounds(self, signal: Signal | None) -> tuple[float, float]:
+        """Return the two numbers."""
+        return self.minimum, self.least
 
 
 @dataclass(frozen=True)
-class AboveFloor(PerSignal):
+class AboveFloor(Linear):
     """max(0, cos − c0)/max(best − c0, least · (1 − c0)), c0 being the model's cosine of unrelated texts."""
 
     least: float = 0.1
@@ -164,15 +150,14 @@ class AboveFloor(PerSignal):
     def __post_init__(self) -> None:
         check_finite(self)
 
-    def settled(self, signal: Signal) -> Theoretical:
-        """Return the normaliser with the floor of a signal; a foreign one has neither a floor nor a least."""
-        if signal.floor is None:
-            return Theoretical()
-        return Theoretical(signal.floor, self.least * (1 - signal.floor))
+    def bounds(self, signal: Signal | None) -> tuple[float, float]:
+        """Return the floor of a signal and a share of what is above; a foreign one has neither."""
+        floor = None if signal is None else signal.floor
+        return (0.0, 0.0) if floor is None else (floor, self.least * (1 - floor))
 
 
 @dataclass(frozen=True)
-class AgainstMass(PerSignal):
+class AgainstMass(Linear):
     """score/max(best, min(share · mass, most)), the mass being the idf of all query terms, in nats."""
 
     share: float = 0.5
@@ -181,9 +166,9 @@ class AgainstMass(PerSignal):
     def __post_init__(self) -> None:
         check_finite(self)
 
-    def settled(self, signal: Signal) -> Theoretical:
-        """Return the normaliser with the mass of a signal; a foreign one has none, and no least."""
-        return Theoretical(least=0.0 if signal.mass is None else min(self.share * signal.mass, self.most))
+    def bounds(self, signal: Signal | None) -> tuple[float, float]:
+        """Return 0 and a share of the mass of a signal; a foreign one has none."""
+        return 0.0, 0.0 if signal is None or signal.mass is None else min(self.share * signal.mass, self.most)
 
 
 @dataclass(frozen=True)
@@ -225,12 +210,8 @@ class Above(Columnar):
         if not 0 <= self.threshold < 1:
             raise ConfigError(f"threshold is {self.threshold}", "give a number from 0 to below 1")
 
-    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+    def over(self, scores: NDArray[np.float64], best: float, signal: Signal | None = None) -> NDArray[np.float64]:
         """Return the distance of each score above the threshold, as a share of the possible."""
-        return [_unit((score - self.threshold) / (1 - self.threshold)) for score in scores]
-
-    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array."""
         return _units((scores - self.threshold) / (1 - self.threshold))
 
 
@@ -270,12 +251,8 @@ class DistributionBased(_ByScore):
 class Clamped(Columnar):
     """The score itself, held between 0 and 1: for signals that are cosines already."""
 
-    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+    def over(self, scores: NDArray[np.float64], best: float, signal: Signal | None = None) -> NDArray[np.float64]:
         """Return the scores, cut at 0 and 1."""
-        return [_unit(score) for score in scores]
-
-    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array."""
         return _units(scores)
 
 
@@ -295,7 +272,7 @@ def _unit(value: float) -> float:
 
 
 def _units(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clamp an array to 0..1; a negative zero becomes positive, as in the scalar version."""
+    """Clamp an array to 0..1; a negative zero becomes positive, and what is no number 0."""
     import numpy as np
 
     return np.minimum(np.where(values > 0.0, values, 0.0), 1.0)
@@ -349,16 +326,7 @@ class Fuse:
         """Return the total weight of all votes."""
         return 1.0 if self.strength is None else self.strength
 
-    def budget(self, live: Sequence[Vote]) -> float:
-        """Return the total weight of the live votes: all of it, unless absent signals keep theirs."""
-        if self.absent != "kept":
-            return self.whole
-        named = {vote.signal for vote in self.votes}
-        silent_too = [*self.votes, *(vote for vote in live if vote.signal not in named)]
-        spoken, every = (reduce(add, [vote.weight or 0.0 for vote in votes], 0.0) for votes in (live, silent_too))
-        return self.whole * (spoken / every) if every else self.whole
-
-    def settled(self, vector_weight: float) -> Fuse:
+    def with_vector_weight(self, vector_weight: float) -> Fuse:
         """Return the fusion with every open weight filled in."""
         open_votes = [vote for vote in self.votes if vote.weight is None and vote.signal != "vector"]
         rest = (1 - vector_weight) / len(open_votes) if open_votes else 0.0
@@ -382,13 +350,10 @@ class Fuse:
 
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
-        ids = listed_by(runs)
-        live = self.live(runs)
-        columns = [self.column(vote, runs, context, ids) for vote in live]
-        silent = self._silent(context, {column.name for column in columns}, ids)
-        board = Board(columns, self.absent, silent, self.budget(live))
-        summed = board.summed()
-        scores = board.scores(len(ids)) if summed is None else summed.tolist()
+        ids, ballot = candidate_ids(runs), self.ballot(runs)
+        columns = [self.column(vote, runs, context, ids) for vote in ballot.votes]
+        board = Board(ids, columns, ballot, self.absent, context.signals)
+        scores = board.scores()
         why = "; ".join(map(str, context.analysis.boosts))
         candidates = Candidates.of(context.memories)
         places = range(len(ids)) if candidates.ids == ids else [candidates.places[identity] for identity in ids]
@@ -398,18 +363,18 @@ class Fuse:
 
         return Ranking(in_order(Hits(candidates, places, [0] * len(ids), scores, trail)))
 
-    def live(self, runs: Sequence[Run]) -> Sequence[Vote]:
+    def ballot(self, runs: Sequence[Run]) -> Ballot:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
-        if self.absent == "zero":
-            return self.votes
         found = tuple([run.name for run in runs if run.candidates and run.name not in self.proposing])
-        if found not in self._answered:
-            self._answered[found] = self._answering(found)
-        return self._answered[found]
+        if found not in self._ballots:
+            votes = self.votes if self.absent == "zero" else self._answering(found)
+            whole = self._budget(votes)
+            self._ballots[found] = Ballot(votes, share_out([vote.weight or 0.0 for vote in votes], whole), whole)
+        return self._ballots[found]
 
     @cached_property
-    def _answered(self) -> dict[tuple[str, ...], Sequence[Vote]]:
-        """Cache votes by the runs that found something: in most searches the same."""
+    def _ballots(self) -> dict[tuple[str, ...], Ballot]:
+        """Cache ballots by the runs that found something: in most searches the same."""
         return {}
 
     def _answering(self, found: Sequence[str]) -> Sequence[Vote]:
@@ -428,9 +393,18 @@ class Fuse:
             if family_of(vote.signal) != "vector" and self.absent != "kept"
         ]
 
+    def _budget(self, live: Sequence[Vote]) -> float:
+        """Return the total weight of the live votes: all of it, unless absent signals keep theirs."""
+        if self.absent != "kept":
+            return self.whole
+        named = {vote.signal for vote in self.votes}
+        silent_too = [*self.votes, *(vote for vote in live if vote.signal not in named)]
+        spoken, every = (reduce(add, [vote.weight or 0.0 for vote in votes], 0.0) for votes in (live, silent_too))
+        return self.whole * (spoken / every) if every else self.whole
+
     def is_capped(self, runs: Sequence[Run], context: Context) -> bool:
         """Return whether a batch is so small that its normaliser divides by the cap, not by the best score."""
-        candidates = listed_by(runs)
+        candidates = candidate_ids(runs)
         for vote in self.votes:
             if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least:
                 signal = context.signals.get(vote.signal)
@@ -440,112 +414,127 @@ class Fuse:
         return False
 
     def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
-        """Return the values of one signal for these candidates."""
+        """Return the values of one signal for these candidates, normalised."""
+        import numpy as np
+
+        normaliser = vote.normaliser
         run = next((run for run in runs if run.name == vote.signal), None) or Run(vote.signal)
         if self.absent == "zero":
             signal = _of_listed(run, ids, context.signals.get(vote.signal))
         else:
             # A candidate that an external run did not list has no score there: none is made up.
             signal = context.signals.get(vote.signal) or as_signal(run)
-        return _normalised(vote, signal, run, ids)
+        if normaliser.by_rank:  # "not listed" is the definition of nothing
+            raw = [score or 0.0 for score in column_of(signal.values, ids)]
+            placed = np.array(normaliser(raw, [*map(run.ranks().get, ids)]), np.float64)
+            return SignalColumn(vote.signal, placed, signal, ids, run)
+        scores = array_of(signal.values, ids)
+        if scores is None:
+            scores = np.array(column_of(signal.values, ids), np.float64)  # NaN for None
+        has = scores == scores
+        has_gaps = not has.all()
+        known = scores[has] if has_gaps else scores  # only candidates with a score take part
+        if not len(known):
+            return SignalColumn(vote.signal, scores, signal, ids, run, has_gaps)
+        best = float(known.max())
+        if isinstance(normaliser, Columnar):
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is clamped
+                placed = normaliser.over(known, best, signal)
+        else:
+            placed = np.array(normaliser(known.tolist(), [None] * len(known)), np.float64)
+        if has_gaps:
+            scores[has] = placed
+            placed = scores
+        bounds = normaliser.bounds(signal) if isinstance(normaliser, Linear) else None
+        return SignalColumn(vote.signal, placed, signal, ids, run, has_gaps, best, bounds)
 
-    def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[SignalColumn]:
-        """Return the columns of signals without a vote: they add nothing to the score, but are evidence."""
-        return [
-            SignalColumn(
-                name, 0.0, [None if value is None else 0.0 for value in column_of(signal.values, ids)], signal, ids
-            )
-            for name, signal in context.signals.items()
-            if name not in weighed
-        ]
+
+class Ballot(NamedTuple):
+    """Votes that count in one ranking, the share of each for candidates with every signal, and the sum of these."""
+
+    votes: Sequence[Vote]
+    shares: Sequence[float]
+    whole: float
 
 
+@dataclass(eq=False)
 class Board:
-    """Matrix of signals by candidates: a column per signal, a row holds the parts of one hit."""
+    """Matrix of signals by candidates: a column per vote, a row holds the parts of one hit."""
 
-    def __init__(
-        self,
-        columns: Sequence[SignalColumn],
-        absent: Absent = "shared",
-        silent: Sequence[SignalColumn] = (),
-        whole: float = 1.0,
-    ) -> None:
-        self.columns = columns
-        self.absent = absent
-        self.silent = silent
-        self.whole = whole
-        self.shared = share_out([column.weight for column in columns], whole)  # of those that have every signal
+    ids: Sequence[MemoryId]
+    columns: Sequence[SignalColumn]
+    ballot: Ballot
+    absent: Absent
+    signals: Mapping[str, Signal]
 
-    def summed(self) -> NDArray[np.float64] | None:
-        """Sum the weighted columns per candidate from left to right, if all are available as arrays."""
-        arrays = [column.array for column in self.columns if column.array is not None]
-        if not arrays or len(arrays) < len(self.columns):
-            return None
-        return reduce(add, [array * weight for array, weight in zip(arrays, self.shared, strict=True)])
+    def scores(self) -> list[float]:
+        """Sum the weighted columns per candidate from left to right."""
+        import numpy as np
 
-    def scores(self, count: int) -> list[float]:
-        """Sum the weighted columns per candidate, if some are not available as arrays."""
-        if self.absent == "shared" and any(None in column.normalised for column in self.columns):
-            return [self._score(place) for place in range(count)]
-        scores = [0.0] * count
-        for column, weight in zip(self.columns, self.shared, strict=True):
-            scores = [
-                score + (weight * value if value else 0.0)
-                for score, value in zip(scores, column.normalised, strict=True)
-            ]
-        return scores
-
-    def _score(self, place: int) -> float:
-        score = 0.0
-        for column, weight in zip(self.columns, self._weights(place), strict=True):
-            score += weight * (column.normalised[place] or 0.0)
-        return score
+        score = np.zeros(len(self.ids))
+        weighted = [*zip(self.columns, self.ballot.shares, strict=True)]
+        if not any(column.has_gaps for column in self.columns):
+            return reduce(add, [column.values * weight for column, weight in weighted], score).tolist()
+        for place in range(len(self.ids)):
+            for column, weight in zip(self.columns, self._weights(place), strict=True):
+                score[place] += weight * (column.value(place) or 0.0)
+        return score.tolist()
 
     def parts(self, place: int) -> tuple[Part, ...]:
-        """Return the addends of that sum, and the parts of signals without a vote."""
-        voting = zip(self.columns, self._weights(place), strict=True)
-        silent = ((column, 0.0) for column in self.silent)
-        parts = (column.part(place, weight) for column, weight in (*voting, *silent))
-        return tuple(part for part in parts if part is not None)
+        """Return the addends of that sum, and the parts of signals without a vote: no addends, but evidence."""
+        weights = self._weights(place)
+        voting = [column.part(place, weight) for column, weight in zip(self.columns, weights, strict=True)]
+        return tuple(part for part in (*voting, *self._silent_parts(self.ids[place])) if part is not None)
+
+    def _silent_parts(self, identity: MemoryId) -> Iterator[Part]:
+        named = {column.name for column in self.columns}
+        for name, signal in self.signals.items():
+            raw = signal.values.get(identity)
+            if name not in named and raw is not None:
+                coverage, terms = signal.coverage.get(identity), signal.terms_of(identity)
+                yield Part(name, 0.0, 0.0, 0.0, raw, None, coverage, terms)
 
     def _weights(self, place: int) -> Sequence[float]:
         """Return the weights for one candidate; a signal it does not have leaves its weight to the others."""
-        has = [column.normalised[place] is not None for column in self.columns]
+        has = [column.value(place) is not None for column in self.columns]
         if self.absent != "shared" or all(has):
-            return self.shared
-        own = [weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)]
-        return share_out(own, self.whole)
+            return self.ballot.shares
+        own = [weight if present else 0.0 for weight, present in zip(self.ballot.shares, has, strict=True)]
+        return share_out(own, self.ballot.whole)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class SignalColumn:
-    """Values of one signal for the candidates: normalised eagerly, parts computed lazily."""
+    """Values of one signal for the candidates, from 0 to 1, NaN where it has none; parts are made when read."""
 
     name: str
-    weight: float
-    given: Sequence[float | None]
+    values: NDArray[np.float64]
     signal: Signal
     ids: Sequence[MemoryId]
-    run: Run | None = None
+    run: Run
+    has_gaps: bool = False
     best: float | None = None
-    scale: Theoretical | None = None
-    array: NDArray[np.float64] | None = field(default=None, compare=False)  # if available, replaces `given`
-
-    @cached_property
-    def normalised(self) -> Sequence[float | None]:
-        """Return the signal's value for each candidate, from 0 to 1; None where it has none."""
-        return self.given if self.array is None else self.array.tolist()
+    bounds: tuple[float, float] | None = None  # of a linear normaliser
 
     @cached_property
     def ranks(self) -> Mapping[MemoryId, int]:
         """Return the ranks of the run's candidates."""
-        return self.run.ranks() if self.run else {}
+        return self.run.ranks()
+
+    def value(self, place: int) -> float | None:
+        """Return the value of one candidate, if it has one."""
+        value = float(self.values[place])
+        return value if value == value else None
 
     def part(self, place: int, weight: float) -> Part | None:
         """Return the signal's contribution to one candidate; None if it has no value for it."""
-        value, identity, signal = self.normalised[place], self.ids[place], self.signal
+        value, identity, signal = self.value(place), self.ids[place], self.signal
         if value is None:
             return None
+        minimum, reference = None, None
+        if self.best is not None and self.bounds is not None:
+            minimum, least = self.bounds
+            reference = max(self.best - minimum, least)
         return Part(
             self.name,
             weight * value,
@@ -556,45 +545,9 @@ class SignalColumn:
             signal.coverage.get(identity),
             signal.terms_of(identity),
             self.best,
-            *self.line,
+            minimum,
+            reference,
         )
-
-    @cached_property
-    def line(self) -> tuple[float | None, float | None]:
-        """Return the minimum and the divisor of the scores, where the normaliser is linear; else None."""
-        if self.scale is None or self.best is None:
-            return None, None
-        return self.scale.minimum, self.scale.reference(self.best)
-
-
-def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
-    own = vote.normaliser
-    normaliser = own.settled(signal) if isinstance(own, PerSignal) else own
-    scale = normaliser if isinstance(normaliser, Theoretical) else None
-    if isinstance(normaliser, Columnar) and ids and (exact := _exact(signal.values, ids)) is not None:
-        best = float(exact.max())
-        placed = normaliser.over(exact, best)
-        return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, scale, placed)
-    raw = column_of(signal.values, ids)
-    if normaliser.by_rank:  # "not listed" is the definition of nothing
-        ranks = run.ranks()
-        values = normaliser([score or 0.0 for score in raw], [*map(ranks.get, ids)])
-        return SignalColumn(vote.signal, vote.weight or 0.0, values, signal, ids, run)
-    scores = [score for score in raw if score is not None]  # only candidates with a score take part
-    known = iter(normaliser(scores, [None] * len(scores)))
-    normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
-    return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None), scale)
-
-
-def _exact(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
-    """Return the scores of these candidates as an array, if the store gave an array that covers them."""
-    exact = array_of(values, ids)
-    if exact is None and isinstance(values, Column) and values.array is not None:
-        import numpy as np
-
-        some = column_of(values, ids)
-        return None if None in some else np.array(some, np.float64)
-    return exact
 
 
 def family_of(signal: str) -> str:
@@ -606,7 +559,7 @@ def _split(vote: Vote, shares: Mapping[str, float]) -> list[Vote]:
     return [replace(vote, signal=name, weight=(vote.weight or 0.0) * share) for name, share in shares.items()]
 
 
-def listed_by(runs: Sequence[Run]) -> list[MemoryId]:
+def candidate_ids(runs: Sequence[Run]) -> list[MemoryId]:
     """Return every candidate of any run, once."""
     return [*dict.fromkeys(chain.from_iterable(run.ids for run in runs))]
 

@@ -21,7 +21,6 @@ from .fusion import (
     Clamped,
     Fuse,
     MinMax,
-    Normaliser,
     ReciprocalRank,
     Saturating,
     Vote,
@@ -73,11 +72,11 @@ class Recipe:
         if sum(isinstance(stage, Rerank) for stage in self.stages) > 1:
             raise ConfigError(f"the recipe {self.name!r} has two Rerank stages", "leave one")
 
-    def settled(self, vector_weight: float) -> Recipe:
+    def with_vector_weight(self, vector_weight: float) -> Recipe:
         """Return the recipe with every open weight filled in; cached, as every search needs it."""
-        if vector_weight not in self._settled:
-            self._settled[vector_weight] = replace(self, fusion=self.fusion.settled(vector_weight))
-        return self._settled[vector_weight]
+        if vector_weight not in self._weighted:
+            self._weighted[vector_weight] = replace(self, fusion=self.fusion.with_vector_weight(vector_weight))
+        return self._weighted[vector_weight]
 
     @cached_property
     def reads(self) -> frozenset[str]:
@@ -86,7 +85,7 @@ class Recipe:
         return frozenset({*read, *("opinions" for stage in self.stages if isinstance(stage, Rerank))})
 
     @cached_property
-    def _settled(self) -> dict[float, Recipe]:
+    def _weighted(self) -> dict[float, Recipe]:
         """Cache resolved recipes by the weight the embedder declared: one number per language."""
         return {}
 
@@ -100,14 +99,8 @@ class Recipe:
             return self
         kinds = tuple(type(stage) for stage in stages)
         others = [stage for stage in self.stages if not isinstance(stage, kinds)]
-        late = (GroupBySource, MMR)
-        first = (stage for stage in (*others, *stages) if not isinstance(stage, late))
-        last = sorted((stage for stage in (*others, *stages) if isinstance(stage, late)), key=_is_diversity)
-        return replace(self, stages=(*first, *last))
-
-
-def _is_diversity(stage: Stage) -> bool:
-    return isinstance(stage, MMR)
+        late = {GroupBySource: 1, MMR: 2}
+        return replace(self, stages=tuple(sorted((*others, *stages), key=lambda stage: late.get(type(stage), 0))))
 
 
 def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
@@ -124,8 +117,11 @@ def rank_pool(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
 _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 
-def guarded(ranking: Ranking, context: Context) -> Ranking:
+def guard(ranking: Ranking, context: Context) -> Ranking:
     """Check scope, replacement and expiry of the hits again, now that their memories are read."""
+    where, memories = context.query.where, [hit.memory for hit in ranking.hits]
+    if all(one.scope in where.scopes and not where.replaced(one) and not where.untimely(one) for one in memories):
+        return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 
 
@@ -258,8 +254,10 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     """Return the recipe with the requested settings applied."""
     if wish.vector_weight is not None and is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
-    if is_blend(recipe):
-        recipe = replace(recipe, fusion=_blended(recipe.fusion, wish))
+    if wish.alpha is not None and is_blend(recipe):
+        recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.alpha))
+    if wish.boost_weight is not None and is_blend(recipe):
+        recipe = replace(recipe, fusion=with_boost_weight(recipe.fusion, wish.boost_weight))
     if wish.k is not None:
         recipe = replace(recipe, fusion=with_normaliser(recipe.fusion, ReciprocalRank(wish.k)))
     if wish.vector_threshold is not None:
@@ -286,22 +284,15 @@ def _planned(recipe: Recipe, wish: Adjustments) -> Recipe:
     return replace(recipe, plan=plan if wish.pool is None else replace(plan, pool=wish.pool))
 
 
-def _blended(fusion: Fuse, wish: Adjustments) -> Fuse:
-    if wish.alpha is not None:
-        fusion = _balanced(fusion, wish.alpha)
-    return fusion if wish.boost_weight is None else with_boost_weight(fusion, wish.boost_weight)
-
-
 def with_boost_weight(fusion: Fuse, weight: float) -> Fuse:
     """Return a blend whose votes together give at most this weight; in small batches it is the cap too."""
-    votes = (replace(vote, normaliser=_capped(vote.normaliser, weight)) for vote in fusion.votes)
+    votes = (
+        replace(vote, normaliser=replace(vote.normaliser, cap=weight))
+        if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least
+        else vote
+        for vote in fusion.votes
+    )
     return replace(fusion, strength=weight, votes=tuple(votes))
-
-
-def _capped(normaliser: Normaliser, cap: float) -> Normaliser:
-    if isinstance(normaliser, BatchMax) and normaliser.least:
-        return replace(normaliser, cap=cap)
-    return normaliser
 
 
 def with_normaliser(fusion: Fuse, normaliser: ReciprocalRank | Above) -> Fuse:

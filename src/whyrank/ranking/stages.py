@@ -180,13 +180,11 @@ class SameLanguage:
             return ranking
         asked = context.analysis.shown_language
 
-        def steps(identity: MemoryId) -> Sequence[Step]:
-            if identity not in context.languages:
-                return ()
-            why = f"in {context.languages[identity]}, the question in {asked}"
-            return (Step("language", "scale", 1 - self.weight, why),)
-
-        return rescore(ranking, steps)
+        steps = {
+            identity: (Step("language", "scale", 1 - self.weight, f"in {language}, the question in {asked}"),)
+            for identity, language in context.languages.items()
+        }
+        return rescore(ranking, lambda identity: steps.get(identity, ()))
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,8 @@ class Evidence:
         return (cosine is None or self.min_vector is None) and (coverage is None or self.min_coverage is None)
 
     def _reason(self, hit: Hit) -> str | None:
-        cosine, coverage = evidence_of(hit)
+        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
+        cosine, coverage = vector.raw if vector else None, keyword.coverage if keyword else None
         if name_tier(hit.tier) or self.passes(cosine, coverage):
             return None
         failed = []
@@ -231,12 +230,6 @@ class Evidence:
         if coverage is not None and self.min_coverage is not None:
             failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:.3g}")
         return ", ".join(failed)
-
-
-def evidence_of(hit: Hit) -> tuple[float | None, float | None]:
-    """Return the cosine and the coverage of a hit, where it has them."""
-    vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-    return vector.raw if vector else None, keyword.coverage if keyword else None
 
 
 @dataclass(frozen=True)
@@ -443,7 +436,7 @@ class GroupBySource:
             else:
                 first = behind[number] = ids[taken[0]]
                 beside[first] = (*beside.get(first, ()), hits.candidates.at(hits.places[number]))
-        grouped = replace(ranking, hits=hits.grouped(beside))
+        grouped = replace(ranking, hits=Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside))
         return drop(grouped, "group", lambda number: f"same file as {behind[number]}, which ranks higher", [*behind])
 
 
@@ -456,9 +449,9 @@ class Top:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the page; the trails of hits beyond it keep their rank in the reason."""
-        page, asked = range(self.offset, self.offset + self.limit), self._asked()
+        page = range(self.offset, self.offset + self.limit)
         beyond = [number for number in range(len(ranking.hits)) if number not in page]
-        return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {asked}", beyond)
+        return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {self._asked()}", beyond)
 
     def _asked(self) -> str:
         first, last = self.offset + 1, self.offset + self.limit

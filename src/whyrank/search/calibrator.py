@@ -21,7 +21,7 @@ from ..types.memory import unit_row
 from ..types.query import Query, Stopwatch, Where
 from ..types.results import column_of
 from .confidence import MIN_MEMORIES, Calibration, Cutoffs, coverage_counts
-from .retrieval import retrieve
+from .searcher import Searcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -141,7 +141,7 @@ def calibrate(
                 f"it takes {MIN_MEMORIES} memories with a sentence each; until then the default thresholds are used",
             )
         _check(embedder, own[0])
-        seen = list(_asked([*own, *foreign], store, embedder, language, where, progress))
+        seen = list(_measure([*own, *foreign], Searcher(store, embedder, language), where, progress))
         floor = _floor(embedder, foreign, sampled, store, where)
     ours, theirs = seen[: len(own)], seen[len(own) :]
     both = _spoken_bar([found.both for found in ours], [found.both for found in theirs])
@@ -207,17 +207,10 @@ def _languages(sampled: Sequence[Memory], language: str) -> dict[str, int]:
     return {name: count for name, count in ordered if count >= enough}
 
 
-def _asked(
-    questions: Sequence[str],
-    store: Store,
-    embedder: Embedder | None,
-    language: str,
-    where: Where,
-    progress: Progress,
-) -> Iterator[_Seen]:
-    recipe = recipe_named("default")
+def _measure(questions: Sequence[str], searcher: Searcher, where: Where, progress: Progress) -> Iterator[_Seen]:
+    embedder, recipe = searcher.embedder, recipe_named("default")
     for number, question in enumerate(questions, 1):
-        retrieved = retrieve(Query(question, where), recipe, store, embedder, language, Stopwatch())
+        retrieved = searcher.retrieve(Query(question, where), recipe, Stopwatch())
         if retrieved.vector is None:
             _check(embedder, question)  # a search goes on without it, and would measure something else
         signals = retrieved.context.signals

@@ -12,14 +12,13 @@ from ..formatting import counted, which
 from ..protocols import Embedder, Store, Thresholds
 from ..types.memory import GLOBAL, MemoryId, Notice, Scope
 from ..types.query import label_of
-from ..types.results import Context, Hits, Ranking, split_dropped
+from ..types.results import Context, Ranking, column_of, split_dropped
 from ..types.trail import EXACT_TIER, Step, name_tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..types.query import Analysis, Verdict
-    from ..types.trail import Unheld
 
 MOST_COVERAGE_COUNTS = 2.0  # times the cosine, in a question of very many words
 WORDS_AT_HALF = 2  # with so many it counts half of that, which is as much as the cosine
@@ -39,25 +38,22 @@ class Weighing(NamedTuple):
     """
 
     coverage_counts: float
-    unheld: Unheld | None = None
+    rest: float = 1.0  # the share of the query without the codes that no memory holds
     least: float = 0.0
     floor: float = 0.0  # the cosine of a memory that has no vector yet: that of unrelated texts
+    codes: tuple[str, ...] = ()  # that no memory holds
 
     @classmethod
     def of(cls, context: Context, weak: float, floor: float = 0.0) -> Weighing:
         """Return the formula for the query of a context, with `weak` as the threshold of weak evidence."""
         analysis, unheld = context.analysis, context.unheld
         is_one_word = len(analysis.terms) == 1 and not analysis.dates and unheld is None
-        return cls(coverage_counts(analysis), unheld, weak if is_one_word else 0.0, max(0.0, floor))
-
-    @property
-    def rest(self) -> float:
-        """Return the share of the query without the codes that no memory holds."""
-        return 1.0 if self.unheld is None else 1.0 - self.unheld.share
+        rest, codes = (1.0, ()) if unheld is None else (1.0 - unheld.share, unheld.codes)
+        return cls(coverage_counts(analysis), rest, weak if is_one_word else 0.0, max(0.0, floor), codes)
 
     def evidence(self, said: Iterable[tuple[float | None, float | None]]) -> list[float]:
         """Add up the cosine and the coverage of each of some memories, where they have them, each at least 0."""
-        rest, counts, least, floor = self.rest, self.coverage_counts, self.least, self.floor
+        counts, rest, least, floor, _ = self
         return [
             max(
                 least if coverage else 0.0,
@@ -66,13 +62,13 @@ class Weighing(NamedTuple):
             for cosine, coverage in said
         ]
 
-    def told(self, spoke: bool) -> str:
+    def formula(self, has_cosines: bool) -> str:
         """Return the formula of the evidence as text."""
         covered = "coverage" if self.coverage_counts == 1.0 else f"{self.coverage_counts:.3g} × coverage"
-        summed = f"cosine + {covered}" if spoke else covered
-        if self.unheld is None:
+        summed = f"cosine + {covered}" if has_cosines else covered
+        if not self.codes:
             return summed
-        return f"({summed}) × {self.rest:.2f}, because no memory contains {', '.join(self.unheld.codes)},"
+        return f"({summed}) × {self.rest:.2f}, because no memory contains {', '.join(self.codes)},"
 
 
 # Words alone, where there is no embedder: the 70 % and 92 % quantiles of foreign questions in stores of 22 to 45 files
@@ -108,7 +104,7 @@ class Beside(NamedTuple):
     thresholds: Thresholds
 
 
-def judged(
+def judge(
     ranking: Ranking,
     embedder: Embedder | None,
     context: Context,
@@ -117,47 +113,41 @@ def judged(
 ) -> Judgement:
     """Give every hit its confidence, and the answer its verdict."""
     # Hits dropped by these stages answer the query all the same, so that the verdict does not depend on the page.
-    answering = (Hits.of(ranking.hits), split_dropped(ranking.dropped, _STILL_ANSWERS))
+    dropped = split_dropped(ranking.dropped, _STILL_ANSWERS)
+    ids = [*(hit.id for hit in ranking.hits), *dropped.ids]
     # A model that cannot read the script gives all texts similar vectors: its cosines are no evidence.
     is_blind = embedder is not None and embedder.weight(context.analysis.language) == 0
     vectors, words = context.signals.get("vector"), context.signals.get("keyword")
     cosines = vectors.values if vectors is not None and not is_blind else {}
     coverages = words.coverage if words is not None else {}
-    said = [both for hits in answering for both in zip(hits.column(cosines), hits.column(coverages), strict=True)]
+    said = [*zip(column_of(cosines, ids), column_of(coverages, ids), strict=True)]
     # Without any vector score (no embedder, a failed one, a recipe of words), coverage is the only evidence.
-    spoke = any(cosine is not None for cosine, _ in said)
-    thresholds = _thresholds(embedder if spoke else None, calibration)
-    weighing = Weighing.of(context, thresholds.weak, (vectors.floor or 0.0) if vectors is not None and spoke else 0.0)
-    curve = _curve(thresholds, weighing.told(spoke), weighing.least)
+    has_cosines = any(cosine is not None for cosine, _ in said)
+    floor = (vectors.floor or 0.0) if vectors is not None and has_cosines else 0.0
+    speaking = embedder if has_cosines else None
+    thresholds = COVERAGE_THRESHOLDS if speaking is None else speaking.thresholds
+    if calibration is not None and (bar := calibration.words if speaking is None else calibration.both) is not None:
+        thresholds = Thresholds(bar.weak, bar.found)
+    weighing = Weighing.of(context, thresholds.weak, floor)
+    curve = _curve(thresholds, weighing, has_cosines)
     own = evident = weighing.evidence(said)
     if beside is not None:
-        rescaled = _rescaled(beside, thresholds)
-        every = (identity for hits in answering for identity in hits.ids)
-        evident = [max(one, rescaled.get(identity, 0.0)) for one, identity in zip(own, every, strict=True)]
+        other = _curve(beside.thresholds, None, False)
+        rescaled = {key: other.rescaled(thresholds, max(0.0, cosine)) for key, cosine in beside.cosines.items()}
+        evident = [max(one, rescaled.get(identity, 0.0)) for one, identity in zip(own, ids, strict=True)]
     shown = []
     for hit, alone, found in zip(ranking.hits, own, evident, strict=False):  # the shown hits come first
         note = curve.note(found, hit.tier, beside.name if beside is not None and found > alone else "")
         shown.append(hit._replace(trail=(*hit.trail, note), confidence=note.value))
     # The verdict is that of the best hit, so that it cannot contradict the confidences of the hits.
     best = max(evident, default=0.0)
-    tier = name_tier(max((tier for hits in answering for tier in hits.tiers), default=0))
-    verdict = _verdict(tier, best, thresholds) if said else "nothing"
+    tier = name_tier(max((*(hit.tier for hit in ranking.hits), *dropped.tiers), default=0))
+    verdict: Verdict = "nothing"
+    if said and (best >= thresholds.found or tier >= EXACT_TIER):
+        verdict = "found"
+    elif said and (best >= thresholds.weak or tier):
+        verdict = "weak"
     return Judgement(replace(ranking, hits=tuple(shown)), verdict, best, weighing)
-
-
-def _rescaled(beside: Beside, thresholds: Thresholds) -> dict[MemoryId, float]:
-    """Map cosines to the evidence that has the same confidence under these thresholds."""
-    curve = _curve(beside.thresholds, "", 0.0)
-    return {identity: curve.rescaled(thresholds, max(0.0, cosine)) for identity, cosine in beside.cosines.items()}
-
-
-def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> Thresholds:
-    """Return the store's own thresholds, or the defaults of the model or of words."""
-    if speaking is None:
-        return calibration.words.thresholds if calibration is not None else COVERAGE_THRESHOLDS
-    if calibration is None or calibration.both is None:
-        return speaking.thresholds
-    return calibration.both.thresholds
 
 
 class _Curve:
@@ -172,22 +162,6 @@ class _Curve:
         self._weak, self._found = thresholds
         self._scale = f"weak from {thresholds.weak:.3g}, found from {thresholds.found:.3g}"
 
-    def confidence(self, found: float, tier: int = 0) -> float:
-        """Read a hit's confidence off the curve; a name that is the query is certain."""
-        own = name_tier(tier) if tier else 0
-        if own >= EXACT_TIER:
-            return 1.0
-        curve = self._at(found)
-        return max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
-
-    def _at(self, found: float) -> float:
-        if found >= self._found:
-            return 1.0 - (1.0 - CONFIDENCE_AT_FOUND) * self._found / found
-        if found < self._weak:
-            return min(CONFIDENCE_AT_WEAK * found / self._weak, _BELOW_WEAK)
-        share = (found - self._weak) / (self._found - self._weak)
-        return min(CONFIDENCE_AT_WEAK + share * (CONFIDENCE_AT_FOUND - CONFIDENCE_AT_WEAK), _BELOW_FOUND)
-
     def rescaled(self, thresholds: Thresholds, found: float) -> float:
         """Return the evidence that has the same confidence by other thresholds."""
         if found >= self._found:
@@ -199,9 +173,17 @@ class _Curve:
 
     def note(self, found: float, tier: int, added: str = "") -> Step:
         """Return the trail step that explains the confidence of a hit."""
-        confidence = self.confidence(found, tier)
-        if name_tier(tier) >= EXACT_TIER:
-            return Step("confidence", "note", confidence, "100%, its name is the query")
+        tier = name_tier(tier)
+        if tier >= EXACT_TIER:
+            return Step("confidence", "note", 1.0, "100%, its name is the query")
+        if found >= self._found:
+            confidence = 1.0 - (1.0 - CONFIDENCE_AT_FOUND) * self._found / found
+        elif found < self._weak:
+            confidence = min(CONFIDENCE_AT_WEAK * found / self._weak, _BELOW_WEAK)
+        else:
+            share = (found - self._weak) / (self._found - self._weak)
+            confidence = min(CONFIDENCE_AT_WEAK + share * (CONFIDENCE_AT_FOUND - CONFIDENCE_AT_WEAK), _BELOW_FOUND)
+        confidence = max(confidence, CONFIDENCE_IN_A_SLIP) if tier else confidence
         measured = f"{self._measured} = {found:.3f}"
         if found == self._least > 0:
             measured = f"{self._measured} is less than {found:.3f}, but it contains the only word of the query"
@@ -212,15 +194,11 @@ class _Curve:
 
 
 @lru_cache(maxsize=64)
-def _curve(thresholds: Thresholds, measured: str, least: float) -> _Curve:
+def _curve(thresholds: Thresholds, weighing: Weighing | None, has_cosines: bool) -> _Curve:
     """Cache curves: a store has one or two for each number of words."""
-    return _Curve(thresholds, measured, least)
-
-
-def _verdict(tier: int, found: float, thresholds: Thresholds) -> Verdict:
-    if found >= thresholds.found or tier >= EXACT_TIER:
-        return "found"
-    return "weak" if found >= thresholds.weak or tier else "nothing"
+    if weighing is None:
+        return _Curve(thresholds, "", 0.0)
+    return _Curve(thresholds, weighing.formula(has_cosines), weighing.least)
 
 
 MIN_MEMORIES = 20  # with fewer, the scores of chance matches are not representative
@@ -238,11 +216,6 @@ class Cutoffs(NamedTuple):
     found: float
     kept: float
     rejected: float
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """Return the two thresholds."""
-        return Thresholds(self.weak, self.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +243,6 @@ class Calibration:
     def is_outgrown(self, memories: int) -> bool:
         """Return whether the number of memories has changed so much that the store needs a new calibration."""
         return not self.memories / GROWTH_BEFORE_REFRESH < memories < self.memories * GROWTH_BEFORE_REFRESH
-
-    @property
-    def least(self) -> dict[str, float]:
-        """Return the minimum value at which each signal alone counts as evidence, by signal name."""
-        bars = {"vector": self.cosine, "keyword": self.coverage}
-        return {signal: bar.weak for signal, bar in bars.items() if bar is not None}
 
 
 def keep_calibration(store: Store, made: Calibration) -> None:

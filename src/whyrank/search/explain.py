@@ -32,7 +32,7 @@ from ..types.query import Leaf, Query, Says, Stopwatch, Where, literally, refusa
 from ..types.results import Hits, Ranking, Results, Run, memory_of
 from ..types.trail import name_tier
 from .expansion import replaces_the_question, shares_of
-from .searcher import Searcher, within_limits
+from .searcher import within_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ..types.query import Query
     from ..types.results import Hit
     from .confidence import Weighing
-    from .retrieval import Retrieved
-    from .searcher import Searcher
+    from .searcher import Retrieved, Searcher
 
 _CHUNKS_LOOKED_AT = 10_000
 OF_A_SCOPE = "if it belongs to a scope, add --scope"  # in every hint about a memory that is not found
@@ -85,8 +84,9 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     refusals = [query.where.refusal(memory) for memory in asked]
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
-    retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
-    ranking = searcher.judged(ranking, retrieved).ranking
+    watch = Stopwatch()
+    retrieved = searcher.retrieve(query, recipe, watch)
+    ranking = searcher.judge(searcher.rank(retrieved, watch)[0], retrieved).ranking
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:
@@ -304,7 +304,7 @@ class Pooled:
     def recipe(self, **wishes: Any) -> Recipe:
         """Return the recipe with its settings, or with others in their place, every weight settled."""
         chosen = adjusted(self.base, replace(self.wish, **wishes)).with_stages(*self.last)
-        return replace(chosen, fusion=chosen.fusion.settled(self.declared).split(self.shares))
+        return replace(chosen, fusion=chosen.fusion.with_vector_weight(self.declared).split(self.shares))
 
     def ranked(self, **wishes: Any) -> Ranking:
         """Rank all candidates, by other settings if some are given."""
@@ -324,7 +324,9 @@ def pooled(
     """Search and keep all candidates; memories are read now, because the store may change later."""
     reads = frozenset({"memories", *(["likeness"] if likeness else [])})
     with searcher.store.reading():
-        retrieved, results = searcher.found(query, adjusted(base, wish).with_stages(*last), reads)
+        watch, (query, notices) = Stopwatch(), within_limits(query)
+        retrieved = searcher.retrieve(query, adjusted(base, wish).with_stages(*last), watch, reads)
+        results = searcher.answer(retrieved, watch, notices)
         confidences, weighing = _convictions(searcher, retrieved)
         return Pooled(
             results=results,
@@ -343,7 +345,7 @@ def _convictions(searcher: Searcher, retrieved: Retrieved) -> tuple[dict[MemoryI
     """Return the confidence of each candidate: hits as in the answer, dropped ones as if they were hits."""
     ranking = rank_pool(retrieved.runs, retrieved.recipe, retrieved.context)
     everything, answer = (
-        searcher.judged(hits, retrieved) for hits in (Ranking((*ranking.hits, *ranking.dropped)), ranking)
+        searcher.judge(hits, retrieved) for hits in (Ranking((*ranking.hits, *ranking.dropped)), ranking)
     )
     sure = {hit.id: hit.confidence for one in (everything, answer) for hit in one.ranking.hits}
     return sure, answer.weighing
@@ -356,10 +358,10 @@ def origins_by_recipe(
     if len({recipe.plan for recipe in recipes}) != 1:
         raise ValueError("recipes with different plans retrieve different candidates")
     with searcher.store.reading():
-        retrieved = searcher.retrieved(query, recipes[0], Stopwatch())
+        retrieved = searcher.retrieve(query, recipes[0], Stopwatch())
         language = retrieved.context.analysis.language
         weight = searcher.embedder.weight(language) if searcher.embedder else 0.0
-        settled = (replace(recipe, fusion=recipe.fusion.settled(weight)) for recipe in recipes)
+        settled = (replace(recipe, fusion=recipe.fusion.with_vector_weight(weight)) for recipe in recipes)
         found = [Hits.of(rank(retrieved.runs, recipe, retrieved.context).hits).ids for recipe in settled]
         memories = searcher.store.get({identity for ids in found for identity in ids}, query.where.scopes)
     return [[memories[identity].origin for identity in ids if identity in memories] for ids in found]
@@ -403,7 +405,7 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
     query, _ = within_limits(query)
     with searcher.store.reading():
         asked = [asked_about(searcher.store, query, identity) for identity in (one, other)]
-        retrieved = searcher.retrieved(query, recipe, Stopwatch())
+        retrieved = searcher.retrieve(query, recipe, Stopwatch())
         pool = Pool(retrieved.runs, retrieved.context, retrieved.recipe)
         ranking = pool.ranked_as_far_as({memory.id for memories in asked for memory in memories})
         pair = [_stands_for(memories, ranking, retrieved) for memories in asked]

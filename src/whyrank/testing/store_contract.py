@@ -13,7 +13,7 @@ from ..analysis.names import probe_for
 from ..analysis.query import asked_for
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import Arrival, Changes, Failure, FileRecord, Recall, Store, Written, sorting_key
-from ..search.retrieval import parse
+from ..search.searcher import parse
 from ..storage.query_resolution import resolve_expression
 from ..types.memory import GLOBAL, NEVER, Former, Memory, Order, Scope, Source
 from ..types.query import All, Compares, Either, Expression, Holds, Not, Query, Where, several, spelled

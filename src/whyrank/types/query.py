@@ -58,19 +58,19 @@ class Deadline:
         return self.start + GRACE * self.timeout_ms / 1_000
 
 
+@dataclass
 class Stopwatch:
     """Milliseconds by stage of a search."""
 
-    def __init__(self) -> None:
-        self.milliseconds: dict[str, float] = {}
-        self._start = self._last = time.perf_counter()
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    last: float = field(default_factory=time.perf_counter)
 
     def lap(self, stage: str) -> None:
-        """Add the time since the last lap to a stage, and set the total."""
+        """Add the time since the last lap to a stage, and to the total."""
         now = time.perf_counter()
-        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._last) * 1000
-        self.milliseconds["total"] = (now - self._start) * 1000
-        self._last = now
+        spent, self.last = (now - self.last) * 1000, now
+        for name in (stage, "total"):
+            self.milliseconds[name] = self.milliseconds.get(name, 0.0) + spent
 
 
 def call_within(seconds: float | None, work: Callable[[], Made], setting: str) -> Made:
@@ -123,7 +123,7 @@ class Statistics:
 
     def mass(self, terms: Iterable[str]) -> float:
         """Return the idf of all these terms together: the most a memory can score."""
-        return sum(self.idf(term) for term in terms)
+        return sum(inverse_frequency(self.total, self.frequency.get(term, 0)) for term in terms)
 
 
 @dataclass(frozen=True, slots=True)

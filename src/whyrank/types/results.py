@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from ..errors import StoreError
 from .memory import Memory, MemoryId, Notice, Scope
-from .trail import Key, Step, Trail, apply, render
+from .trail import Key, Lazy, Step, Trail, apply, render
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from .trail import NameMatch, TermValue, Unheld
 
 
-Numbers = Sequence["float | None"]
-Item = TypeVar("Item", covariant=True)
-
-
 class Candidate(NamedTuple):
     """A memory proposed by one retriever; a higher score is always better."""
 
@@ -31,27 +28,16 @@ class Candidate(NamedTuple):
     score: float
 
 
-class Lazily(Sequence[Item]):
-    """Lazy sequence: items are created when read; it equals the sequence of all its items."""
+@dataclass(eq=False, repr=False)
+class Listed(Lazy[Candidate]):
+    """Candidates as two columns."""
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+    ids: Sequence[MemoryId]
+    scores: Sequence[float]
 
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-
-class Listed(Lazily[Candidate]):
-    """Candidates as two columns, with items created lazily."""
-
-    __slots__ = ("ids", "scores")
-
-    def __init__(self, ids: Sequence[MemoryId], scores: Sequence[float]) -> None:
-        self.ids = ids
-        self.scores = scores
+    def item(self, number: int) -> Candidate:
+        """Make one candidate."""
+        return Candidate(self.ids[number], self.scores[number])
 
     def __iter__(self) -> Iterator[Candidate]:
         return map(Candidate, self.ids, self.scores)
@@ -59,43 +45,23 @@ class Listed(Lazily[Candidate]):
     def __len__(self) -> int:
         return len(self.ids)
 
-    @overload
-    def __getitem__(self, index: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, index: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(index, slice):
-            return Listed(self.ids[index], self.scores[index])
-        return Candidate(self.ids[index], self.scores[index])
 
-
+@dataclass(eq=False, repr=False)
 class Column(Mapping[MemoryId, float]):
     """One number per memory, in the order of the requested ids; None for those without one.
 
-    If all have one, a store may supply the same numbers as an array. Instead of numbers there may be a function that
-    computes them lazily.
+    If all have one, a store may supply the same numbers as an array.
     """
 
-    __slots__ = ("_by_id", "_numbers", "array", "ids")
+    ids: Sequence[MemoryId]
+    numbers: Sequence[float | None]
+    array: NDArray[np.float64] | None = None
 
-    def __init__(
-        self,
-        ids: Sequence[MemoryId],
-        numbers: Numbers | Callable[[], Numbers],
-        array: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.ids = ids
-        self._numbers = numbers
-        self.array = array
-        self._by_id: dict[MemoryId, float] | None = None
-
-    @property
-    def numbers(self) -> Numbers:
-        """Return the numbers, in the order of the memories."""
-        numbers = self._numbers
-        if not isinstance(numbers, Sequence):
-            numbers = self._numbers = numbers()
-        return numbers
+    @cached_property
+    def by_id(self) -> dict[MemoryId, float]:
+        """Return the numbers there are, by memory."""
+        pairs = zip(self.ids, self.numbers, strict=True)
+        return {identity: number for identity, number in pairs if number is not None}
 
     def __getitem__(self, identity: MemoryId) -> float:
         return self.by_id[identity]
@@ -106,14 +72,6 @@ class Column(Mapping[MemoryId, float]):
     def __len__(self) -> int:
         return len(self.by_id)
 
-    @property
-    def by_id(self) -> dict[MemoryId, float]:
-        """Return the numbers there are, by memory."""
-        if self._by_id is None:
-            pairs = zip(self.ids, self.numbers, strict=True)
-            self._by_id = {identity: number for identity, number in pairs if number is not None}
-        return self._by_id
-
 
 def with_gaps(ids: Sequence[MemoryId], numbers: NDArray[np.float64]) -> Column:
     """Return a column of the numbers of an array; NaN becomes None."""
@@ -123,21 +81,21 @@ def with_gaps(ids: Sequence[MemoryId], numbers: NDArray[np.float64]) -> Column:
     return Column(ids, [None if number != number else number for number in listed])
 
 
-def by_id(values: Mapping[MemoryId, float]) -> Mapping[MemoryId, float]:
-    """Return numbers in the form that is fastest for single lookups."""
-    return values.by_id if isinstance(values, Column) else values
-
-
 def array_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
-    """Return the numbers of these memories, in this order, if they are available as an array."""
-    return values.array if isinstance(values, Column) and values.ids == ids else None
+    """Return the numbers of these memories, in this order, as an array; None if a store gave none or one lacks its."""
+    if not isinstance(values, Column) or values.array is None or values.ids == ids:
+        return values.array if isinstance(values, Column) else None
+    import numpy as np
+
+    some = column_of(values, ids)
+    return None if None in some else np.array(some, np.float64)
 
 
 def column_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> Sequence[float | None]:
     """Return the numbers of these memories, in this order."""
-    if isinstance(values, Column) and values.ids == ids:
-        return values.numbers
-    return [*map(by_id(values).get, ids)]
+    if isinstance(values, Column):
+        return values.numbers if values.ids == ids else [*map(values.by_id.get, ids)]
+    return [*map(values.get, ids)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,24 +188,17 @@ class Stored:
         try:
             return memory_of, (self.read(),)
         except StoreError:
-            return memory_of, (unreadable(self.id, self.scope),)
+            return memory_of, (Memory(self.id, UNREADABLE, scope=self.scope),)
 
 
 Held = Memory | Stored
 FORGOTTEN = "(forgotten since the search)"  # the text of a memory that can no longer be read: its rank is still known
+UNREADABLE = "(not read before its store was closed)"  # the same for a copy made too late
 
 
 def forgotten(identity: MemoryId, scope: Scope) -> Memory:
     """Return a placeholder for a memory forgotten before it was read, so that its hit can be shown."""
     return Memory(identity, FORGOTTEN, scope=scope)
-
-
-UNREADABLE = "(not read before its store was closed)"  # the same for a copy made too late
-
-
-def unreadable(identity: MemoryId, scope: Scope) -> Memory:
-    """Return a placeholder for a memory in a copy made after its store became unavailable."""
-    return Memory(identity, UNREADABLE, scope=scope)
 
 
 class Hit(NamedTuple):
@@ -268,7 +219,7 @@ class Hit(NamedTuple):
     @property
     def memory(self) -> Memory:
         """Return the memory; if not shown it is read now, or a placeholder if forgotten since the search."""
-        return memory_of(self.held)
+        return self.held if isinstance(self.held, Memory) else self.held.read()
 
     @property
     def also(self) -> tuple[Memory, ...]:
@@ -285,30 +236,19 @@ class Hit(NamedTuple):
         tier, score = apply((self.tier, self.score), step)
         return Hit(self.held, tier, score, (*self.trail, step), self.beside, self.confidence)
 
-    def with_also(self, *others: Held) -> Hit:
-        """Return the hit with other chunks of the same file under it."""
-        return self._replace(beside=(*self.beside, *others))
-
     def explain(self) -> str:
         """Return the computation of this hit's score as text; the figures are the computation itself."""
         return render(self.trail)
 
 
+@dataclass(eq=False, repr=False)
 class Candidates(Mapping[MemoryId, Held]):
-    """All candidates of a query as columns: ids, sources and content keys; memories on access."""
+    """All candidates of a query as columns: ids, sources and content keys; `at` makes the candidate at a place."""
 
-    def __init__(
-        self,
-        ids: Sequence[MemoryId],
-        origins: Sequence[object],
-        content_keys: Sequence[ContentKey],
-        make: Callable[[int], Held],
-    ) -> None:
-        self.ids = ids
-        self.origins = origins
-        self.content_keys = content_keys
-        self._make = make
-        self._places: dict[MemoryId, int] | None = None
+    ids: Sequence[MemoryId]
+    origins: Sequence[object]
+    content_keys: Sequence[ContentKey]
+    at: Callable[[int], Held]
 
     @classmethod
     def of(cls, memories: Mapping[MemoryId, Held]) -> Candidates:
@@ -335,19 +275,13 @@ class Candidates(Mapping[MemoryId, Held]):
             lambda place: Stored(ids[place], scopes[place], origins[place], content_keys[place], read),
         )
 
-    @property
+    @cached_property
     def places(self) -> Mapping[MemoryId, int]:
         """Return the place of each candidate in the columns."""
-        if self._places is None:
-            self._places = {known: place for place, known in enumerate(self.ids)}
-        return self._places
-
-    def at(self, place: int) -> Held:
-        """Return the candidate at a place."""
-        return self._make(place)
+        return {known: place for place, known in enumerate(self.ids)}
 
     def __getitem__(self, identity: MemoryId) -> Held:
-        return self._make(self.places[identity])
+        return self.at(self.places[identity])
 
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
@@ -359,7 +293,7 @@ class Candidates(Mapping[MemoryId, Held]):
         return dict, (dict(self),)  # a copy has no reference to the store
 
 
-class Hits(Sequence[Hit]):
+class Hits(Lazy[Hit]):
     """Hits as columns; a hit, with its trail, is made when it is read."""
 
     def __init__(
@@ -369,7 +303,7 @@ class Hits(Sequence[Hit]):
         tiers: Sequence[int],
         scores: Sequence[float],
         trail: Callable[[int], Trail],
-        beside: Mapping[MemoryId, tuple[Held, ...]] | None = None,
+        beside: Mapping[MemoryId, tuple[Held, ...]] = MappingProxyType({}),
         stages: Sequence[str] = (),
     ) -> None:
         self.candidates = candidates
@@ -377,7 +311,7 @@ class Hits(Sequence[Hit]):
         self.tiers = tiers
         self.scores = scores
         self.trail = trail  # by the number of the hit
-        self.beside = beside or {}
+        self.beside = beside
         self.stages = stages  # that dropped them, of dropped hits
 
     @classmethod
@@ -402,11 +336,6 @@ class Hits(Sequence[Hit]):
         """Return the ids of the hits."""
         return [self.candidates.ids[place] for place in self.places]
 
-    def column(self, values: Mapping[MemoryId, float]) -> list[float | None]:
-        """Return a signal's value for each hit, where it has one."""
-        said = column_of(values, self.candidates.ids)
-        return [said[place] for place in self.places]
-
     def pick(self, numbers: Sequence[int]) -> Hits:
         """Return some of the hits, in this order."""
         trail = self.trail
@@ -418,23 +347,6 @@ class Hits(Sequence[Hit]):
             lambda number: trail(numbers[number]),
             self.beside,
             [self.stages[number] for number in numbers] if self.stages else (),
-        )
-
-    def grouped(self, beside: Mapping[MemoryId, tuple[Held, ...]]) -> Hits:
-        """Return the hits with others under them."""
-        return Hits(self.candidates, self.places, self.tiers, self.scores, self.trail, beside, self.stages)
-
-    def dropped(self, stage: str, why: Callable[[int], str]) -> Hits:
-        """Return the hits as a stage drops them, each for its reason."""
-        trail = self.trail
-        return Hits(
-            self.candidates,
-            self.places,
-            self.tiers,
-            self.scores,
-            lambda number: (*trail(number), Step(stage, "drop", why=why(number))),
-            self.beside,
-            [stage] * len(self),
         )
 
     def joined(self, others: Sequence[Hit]) -> Sequence[Hit]:
@@ -455,33 +367,13 @@ class Hits(Sequence[Hit]):
             [*self.stages, *more.stages],
         )
 
-    def hit(self, number: int) -> Hit:
+    def item(self, number: int) -> Hit:
         """Make one hit."""
         held = self.candidates.at(self.places[number])
         return Hit(held, self.tiers[number], self.scores[number], self.trail(number), self.beside.get(held.id, ()))
 
-    @overload
-    def __getitem__(self, index: int) -> Hit: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
-        numbers = range(len(self))[index]
-        return self.hit(numbers) if isinstance(numbers, int) else tuple(map(self.hit, numbers))
-
     def __len__(self) -> int:
         return len(self.places)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-    def __reduce__(self) -> tuple[type[tuple[Hit, ...]], tuple[tuple[Hit, ...]]]:
-        return tuple, (tuple(self),)  # a copy is the hits, without a reference to the store
 
 
 def memory_of(held: Held) -> Memory:
@@ -620,10 +512,14 @@ def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> R
 
 def drop(ranking: Ranking, stage: str, why: Callable[[int], str], numbers: Sequence[int]) -> Ranking:
     """Drop hits by their numbers, each for its reason."""
-    hits, gone = Hits.of(ranking.hits), {*numbers}
+    hits, before, gone = Hits.of(ranking.hits), Hits.of(ranking.dropped), {*numbers}
     kept = hits.pick([number for number in range(len(hits)) if number not in gone])
-    dropped = hits.pick(numbers).dropped(stage, lambda place: why(numbers[place]))
-    before = Hits.of(ranking.dropped)
+
+    def trail(place: int) -> Trail:
+        return (*hits.trail(numbers[place]), Step(stage, "drop", why=why(numbers[place])))
+
+    lost = hits.pick(numbers)
+    dropped = Hits(lost.candidates, lost.places, lost.tiers, lost.scores, trail, lost.beside, [stage] * len(numbers))
     return replace(ranking, hits=kept, dropped=before.joined(dropped))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeVar, overload
 
 Item = TypeVar("Item", covariant=True)
@@ -50,46 +51,6 @@ class TermValue(NamedTuple):
         return f"{self.term} ({', '.join((*field, *context))})" if field or context else self.term
 
 
-class Terms(Sequence[TermValue]):
-    """Per-term contributions to one raw score, as records once they are read; those of 0 are left out."""
-
-    __slots__ = ("_keys", "_values")
-
-    def __init__(self, keys: Sequence[TermKey], values: _Numbers) -> None:
-        self._keys = keys
-        self._values = values
-
-    def _records(self) -> tuple[TermValue, ...]:
-        return tuple(
-            TermValue(*key, value) for key, value in zip(self._keys, self._values.tolist(), strict=True) if value
-        )
-
-    def __iter__(self) -> Iterator[TermValue]:
-        return iter(self._records())
-
-    def __len__(self) -> int:
-        return len(self._records())
-
-    @overload
-    def __getitem__(self, index: int) -> TermValue: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[TermValue, ...]: ...
-    def __getitem__(self, index: int | slice) -> TermValue | tuple[TermValue, ...]:
-        return self._records()[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._records() == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self._records())
-
-    def __repr__(self) -> str:
-        return repr(self._records())
-
-    def __reduce__(self) -> tuple[type[tuple[TermValue, ...]], tuple[tuple[TermValue, ...]]]:
-        return tuple, (self._records(),)  # a copy holds the values, not the function
-
-
 class Part(NamedTuple):
     """One addend of a fusion step: the contribution of one signal to one hit.
 
@@ -109,50 +70,52 @@ class Part(NamedTuple):
     reference: float | None = None
 
 
-class TermTable(Mapping[str, Terms]):
-    """Per-term contributions to many raw scores: a key per term, and a row of values per hit.
+class Lazy(Sequence[Item]):
+    """Sequence that makes its items when they are read; it equals the tuple of them, and is copied as that.
 
-    Instead of keys there may be a function that makes them when they are read.
+    Such a class is no dataclass, so that `asdict` copies its items instead of its columns.
     """
 
-    def __init__(
-        self, keys: Sequence[TermKey] | Callable[[], Sequence[TermKey]], ids: Sequence[str], added: _Table
-    ) -> None:
-        self._keys = keys
-        self._ids = ids
-        self._added = added
-        self._places: dict[str, int] | None = None
+    def item(self, number: int) -> Item:
+        """Make one item."""
+        raise NotImplementedError
 
-    def __getitem__(self, identity: str) -> Terms:
-        if self._places is None:
-            self._places = {known: place for place, known in enumerate(self._ids)}
-        if not isinstance(self._keys, Sequence):
-            self._keys = self._keys()
-        return Terms(self._keys, self._added[self._places[identity]])
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, index: int | slice) -> Item | tuple[Item, ...]:
+        numbers = range(len(self))[index]
+        return self.item(numbers) if isinstance(numbers, int) else tuple(map(self.item, numbers))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ids)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
-    def __len__(self) -> int:
-        return len(self._ids)
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
+        return tuple, (tuple(self),)  # a copy holds the items, and no reference to a store
 
 
-class Later(Sequence[Item]):
-    """Parts or steps of one hit, created lazily."""
-
-    __slots__ = ("_made", "_place", "_write")
+class Later(Lazy[Item]):
+    """Parts, steps or terms of one hit, written all at once when the first is read."""
 
     def __init__(self, write: Callable[[int], tuple[Item, ...]], place: int) -> None:
         self._write = write
         self._place = place
-        self._made: tuple[Item, ...] | None = None
 
-    @property
+    @cached_property
     def made(self) -> tuple[Item, ...]:
         """Return them, written out."""
-        if self._made is None:
-            self._made = self._write(self._place)
-        return self._made
+        return self._write(self._place)
+
+    def item(self, number: int) -> Item:
+        """Return one of them."""
+        return self.made[number]
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.made)
@@ -160,24 +123,38 @@ class Later(Sequence[Item]):
     def __len__(self) -> int:
         return len(self.made)
 
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
-    def __getitem__(self, index: int | slice) -> Item | tuple[Item, ...]:
-        return self.made[index]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self.made == tuple(other)
+@dataclass(eq=False, repr=False)
+class TermTable(Mapping[str, Sequence[TermValue]]):
+    """Per-term contributions to many raw scores: a key per term, and a row of values per hit.
 
-    def __hash__(self) -> int:
-        return hash(self.made)
+    Instead of keys there may be a function that makes them when they are read. Values of 0 are left out.
+    """
 
-    def __repr__(self) -> str:
-        return repr(self.made)
+    keys_or_maker: Sequence[TermKey] | Callable[[], Sequence[TermKey]]
+    ids: Sequence[str]
+    added: _Table
 
-    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
-        return tuple, (self.made,)  # a copy holds the values, not the function
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {known: place for place, known in enumerate(self.ids)}
+
+    @cached_property
+    def _keys(self) -> Sequence[TermKey]:
+        return self.keys_or_maker if isinstance(self.keys_or_maker, Sequence) else self.keys_or_maker()
+
+    def _records(self, place: int) -> tuple[TermValue, ...]:
+        values = zip(self._keys, self.added[place].tolist(), strict=True)
+        return tuple(TermValue(*key, value) for key, value in values if value)
+
+    def __getitem__(self, identity: str) -> Sequence[TermValue]:
+        return Later(self._records, self._places[identity])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 class Step(NamedTuple):

@@ -22,7 +22,7 @@ from tests.properties.worlds import World, recipes, worlds
 from whyrank.config.load import load
 from whyrank.interfaces import serialize_candidates
 from whyrank.ranking.counterfactuals import Pool
-from whyrank.ranking.fusion import listed_by
+from whyrank.ranking.fusion import candidate_ids
 from whyrank.ranking.recipes import AS_IT_IS, RECIPES, Adjustments, Recipe, adjusted
 from whyrank.search.confidence import Weighing
 from whyrank.search.explain import Pooled
@@ -167,7 +167,7 @@ def test_in_a_small_batch_the_boost_weight_is_the_cap_as_well(page: Page, tmp_pa
 
 def settled(world: World, recipe: Recipe, wish: Adjustments) -> Pooled:
     """Make a pool of a generated world: only candidates, and what is known of them."""
-    ids = listed_by(world.runs)
+    ids = candidate_ids(world.runs)
     context = replace(world.context, memories={key: world.context.memories[key] for key in ids})
     chosen = adjusted(recipe, wish)
     results = Results("", (), "found", recipe.name, context.analysis)

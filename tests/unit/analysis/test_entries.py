@@ -20,6 +20,7 @@ OTHER: dict[str, Any] = {
     "created": 6.0, "date": 9e8, "evergreen": True, "valid_from": 1.0, "valid_until": 2.0, "expires": 3.0,
     "supersedes": "m_0", "superseded_by": "m_9", "superseded_at": 4.0, "trust": "agent", "session": "t",
     "speaker": "Robin", "position": 3, "decay": "short", "recalls": 2, "recalled": 7.0, "expires_given": True,
+    "metadata": {"n": 1}, "subject": "Robin", "attribute": "drink",
 }  # fmt: skip
 
 

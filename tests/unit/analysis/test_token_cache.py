@@ -12,11 +12,11 @@ from whyrank.analysis.normalize import compose
 from whyrank.analysis.tokenizer import (
     VOTING_WORDS,
     content_of,
+    function_words_in,
     language_of,
     leaning,
     standing_alone,
     tokens_of,
-    voices_in,
 )
 
 # What pieces differ in: function words of several languages, months sure and doubtful, signs around words, identifiers,
@@ -71,7 +71,7 @@ def test_a_new_piece_is_read_as_the_scanners_read_it(latin: str) -> None:
         except _TooLong:
             continue
         words = standing_alone(piece)
-        voices = leaning(latin, voices_in(words))
+        voices = leaning(latin, function_words_in(words))
         assert read == (content_of(piece, latin), max(1, len(words)), voices, dated(piece)), piece
 
 

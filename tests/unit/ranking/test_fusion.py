@@ -49,6 +49,13 @@ def test_a_hit_without_a_vector_leaves_that_weight_to_its_words() -> None:
     assert [(part.signal, part.weight) for part in a.trail[0].parts] == [("keyword", 1.0)]
 
 
+def test_the_weight_that_is_left_to_words_is_the_whole_strength() -> None:
+    signals = {**SIGNALS, "vector": Signal("vector", {"b": 0.8, "c": 0.5})}
+    found = context(memory("a"), memory("b"), memory("c"), signals=signals)
+    a = next(hit for hit in replace(FUSE, strength=15.0)((KEYWORD, VECTOR), found).hits if hit.id == "a")
+    assert [(part.signal, part.weight) for part in a.trail[0].parts] == [("keyword", 15.0)]
+
+
 def test_reciprocal_rank_fusion_orders_as_the_sum_of_reciprocals() -> None:
     fuse = Fuse((Vote("keyword", 1.0, ReciprocalRank(60)), Vote("vector", 1.0, ReciprocalRank(60))))
     ranking = fuse((KEYWORD, VECTOR), context(memory("a"), memory("b"), memory("c"), signals=SIGNALS))
@@ -86,7 +93,7 @@ def test_an_added_vote_stands_beside_the_others_for_those_it_knows() -> None:
 
 def test_open_weights_are_settled_by_the_embedder() -> None:
     fuse = Fuse((Vote("vector", None, Clamped()), Vote("keyword", None, Clamped())))
-    assert [vote.weight for vote in fuse.settled(0.7).votes] == [0.7, pytest.approx(0.3)]
+    assert [vote.weight for vote in fuse.with_vector_weight(0.7).votes] == [0.7, pytest.approx(0.3)]
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("inf"), float("nan")])
@@ -97,7 +104,7 @@ def test_a_weight_that_makes_no_sense_is_refused(weight: float) -> None:
 
 def test_a_recipe_is_settled_once_for_each_weight() -> None:
     recipe = RECIPES["default"]
-    settled = recipe.settled(0.7)
-    assert settled == replace(recipe, fusion=recipe.fusion.settled(0.7))
-    assert recipe.settled(0.7) is settled
-    assert recipe.settled(0.2) != settled
+    settled = recipe.with_vector_weight(0.7)
+    assert settled == replace(recipe, fusion=recipe.fusion.with_vector_weight(0.7))
+    assert recipe.with_vector_weight(0.7) is settled
+    assert recipe.with_vector_weight(0.2) != settled

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.unit.ranking.builders import context, hit, memory
 from whyrank.ranking.boosts import Importance
-from whyrank.types.results import Candidates, Hits, Ranking, drop, rescore, split_dropped
+from whyrank.types.results import Candidates, Hits, Ranking, column_of, drop, rescore, split_dropped
 from whyrank.types.trail import Step, Trail
 
 A, B, C = memory("a"), memory("b"), memory("c")
@@ -28,13 +28,13 @@ def test_ids_tiers_and_scores_are_told_without_making_a_hit() -> None:
     read: list[str] = []
     some = watched(read).pick([2, 0])
     assert (some.ids, some.tiers, some.scores, len(some)) == (["c", "a"], [0, 0], [0.5, 0.9], 2)
-    assert some.column({"a": 0.3, "b": 0.4}) == [None, 0.3]
+    assert column_of({"a": 0.3, "b": 0.4}, some.ids) == [None, 0.3]
     assert read == []
     assert (some[1].id, read) == ("a", ["a"])
 
 
 def test_hits_that_are_made_are_columns_too() -> None:
-    made = (hit(A, 0.9), hit(B, 0.8).with_also(C))
+    made = (hit(A, 0.9), hit(B, 0.8)._replace(beside=(C,)))
     columns = Hits.of(made)
     assert (columns.ids, columns.tiers, columns.scores) == (["a", "b"], [0, 0], [0.9, 0.8])
     assert columns == made
@@ -77,6 +77,7 @@ def test_what_is_dropped_keeps_its_stage_and_reason() -> None:
 
 
 def test_what_stands_beside_a_hit_stays_beside_it() -> None:
-    grouped = watched([]).grouped({"c": (B,)})
+    some = watched([])
+    grouped = Hits(some.candidates, some.places, some.tiers, some.scores, some.trail, {"c": (B,)})
     assert [held.id for held in grouped.pick([2, 0])[0].also] == ["b"]
     assert grouped.pick([0])[0].also == ()

@@ -25,7 +25,7 @@ DATED = {"a": Memory("a", "tea", date=1.0), "b": Memory("b", "oil")}
 def found(recipe: str, wish: Adjustments = NONE, runs: tuple[Run, ...] = BOTH, **given: Any) -> dict[str, Slider]:
     context = Context(Query("tea"), analyse("tea"), **{"memories": DATED, "signals": SIGNALS, **given})
     chosen = adjusted(RECIPES[recipe], wish)
-    settled = replace(chosen, fusion=chosen.fusion.settled(0.6))
+    settled = replace(chosen, fusion=chosen.fusion.with_vector_weight(0.6))
     return {slider.setting: slider for slider in sliders(settled, wish, runs, context)}
 
 

@@ -23,7 +23,7 @@ from whyrank.search.confidence import (
     calibration_for,
     calibrations_in,
     is_due,
-    judged,
+    judge,
     keep_calibration,
     notes_about,
     notices_about,
@@ -223,20 +223,20 @@ def test_what_confidence_rests_on_is_said() -> None:
 @pytest.mark.parametrize(("cosine", "verdict"), [(0.49, "nothing"), (0.5, "weak"), (0.69, "weak"), (0.7, "found")])
 def test_the_verdict_follows_the_calibration(cosine: float, verdict: str) -> None:
     said = {"vector": Signal("vector", {"a": cosine})}
-    judgement = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made())
+    judgement = judge(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made())
     assert (judgement.verdict, judgement.evidence) == (verdict, cosine)
 
 
 def test_where_no_vector_spoke_the_bar_of_words_counts() -> None:
     asked = context(text="green tea", signals={"keyword": Signal("keyword", {"a": 1.0}, {"a": 0.25})})
     found = ranking(hit(memory("a"), 0.9))
-    assert judged(found, EMBEDDER, asked, made()).verdict == "weak"
-    assert judged(found, None, asked, made()).verdict == "weak"
+    assert judge(found, EMBEDDER, asked, made()).verdict == "weak"
+    assert judge(found, None, asked, made()).verdict == "weak"
 
 
 def test_a_space_that_never_spoke_goes_by_the_model() -> None:
     said = {"vector": Signal("vector", {"a": 0.6})}  # the model: weak from 0.4, found from 0.9
-    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made(both=None)).verdict == "weak"
+    assert judge(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made(both=None)).verdict == "weak"
 
 
 def test_a_search_reads_the_calibration_and_writes_none(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.analysis.query import analyse
-from whyrank.search.confidence import COVERAGE_THRESHOLDS, coverage_counts, judged
+from whyrank.search.confidence import COVERAGE_THRESHOLDS, coverage_counts, judge
 from whyrank.search.searcher import within_budget
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.results import Signal
@@ -51,13 +51,13 @@ def test_coverage_counts_the_more_the_more_words_are_asked_for(text: str, counts
 
 def test_evidence_is_what_speaks_for_the_best_hit_by_cosine_and_coverage() -> None:
     three = "green tea kettle"
-    assert judged(ONE, EMBEDDER, asked(0.3, 0.1, three)).evidence == pytest.approx(0.3 + 6 / 5 * 0.1)
+    assert judge(ONE, EMBEDDER, asked(0.3, 0.1, three)).evidence == pytest.approx(0.3 + 6 / 5 * 0.1)
     signals = {
         "vector": Signal("vector", {"a": 0.3, "b": -0.2}),
         "keyword": Signal("keyword", {"a": 1.0, "b": 1.0}, {"a": 0.1, "b": 0.5}),
     }
     two = ranking(hit(memory("a"), 0.9), hit(memory("b"), 0.8))
-    judgement = judged(two, EMBEDDER, context(memory("a"), memory("b"), text=three, signals=signals))
+    judgement = judge(two, EMBEDDER, context(memory("a"), memory("b"), text=three, signals=signals))
     assert judgement.evidence == pytest.approx(6 / 5 * 0.5)  # b's own, not a's cosine with b's words
     of_each = [str(found.trail[-1].why) for found in judgement.ranking.hits]
     assert "= 0.420;" in of_each[0]  # 0.3 + 6/5 × 0.1
@@ -68,12 +68,12 @@ def test_evidence_is_what_speaks_for_the_best_hit_by_cosine_and_coverage() -> No
     ("cosine", "coverage", "verdict"), [(0.1, 0.2, "nothing"), (0.3, 0.2, "weak"), (0.6, 0.5, "found")]
 )
 def test_the_verdict_follows_the_thresholds(cosine: float, coverage: float, verdict: str) -> None:
-    assert judged(ONE, EMBEDDER, asked(cosine, coverage)).verdict == verdict
+    assert judge(ONE, EMBEDDER, asked(cosine, coverage)).verdict == verdict
 
 
 def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     for value, expected in ((0.4, 0.2), (0.9, 0.8)):
-        ranked, *_ = judged(ONE, EMBEDDER, asked(value, 0.0))
+        ranked, *_ = judge(ONE, EMBEDDER, asked(value, 0.0))
         assert ranked.hits[0].confidence == pytest.approx(expected)
 
 
@@ -83,7 +83,7 @@ def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     [(0.0, 0.0), (0.1, 0.05), (0.4, 0.2), (0.65, 0.5), (0.9, 0.8), (1.0, 0.82)],
 )
 def test_confidence_rises_in_lines_to_found_and_slowly_beyond(cosine: float, confidence: float) -> None:
-    [found] = judged(ONE, EMBEDDER, asked(cosine)).ranking.hits
+    [found] = judge(ONE, EMBEDDER, asked(cosine)).ranking.hits
     assert found.confidence == pytest.approx(confidence)
 
 
@@ -99,14 +99,14 @@ def test_the_verdict_never_contradicts_the_confidence(said: list[tuple[float, fl
         ),
     }
     hits = ranking(*(hit(one, 0.5) for one in found))
-    judgement = judged(hits, EMBEDDER, context(*found, text="green tea kettle", signals=signals))
+    judgement = judge(hits, EMBEDDER, context(*found, text="green tea kettle", signals=signals))
     best = max(one.confidence or 0.0 for one in judgement.ranking.hits)
     assert judgement.verdict == ("found" if best >= 0.8 else "weak" if best >= 0.2 else "nothing")
 
 
 def test_rounding_lifts_no_confidence_above_its_verdict() -> None:
     for cosine, most in ((math.nextafter(0.9, 0.0), 0.8), (math.nextafter(0.4, 0.0), 0.2)):
-        judgement = judged(ONE, EMBEDDER, asked(cosine))
+        judgement = judge(ONE, EMBEDDER, asked(cosine))
         assert (judgement.ranking.hits[0].confidence or 0.0) < most, cosine
 
 
@@ -117,7 +117,7 @@ def test_a_memory_without_a_vector_counts_as_unrelated_and_not_as_opposite() -> 
         "keyword": Signal("keyword", {"b": 1.0}, {"b": 0.5}),
     }
     two = ranking(hit(memory("b"), 0.9), hit(memory("a"), 0.8))
-    judgement = judged(two, EMBEDDER, context(memory("a"), memory("b"), text="green tea kettle", signals=signals))
+    judgement = judge(two, EMBEDDER, context(memory("a"), memory("b"), text="green tea kettle", signals=signals))
     assert judgement.evidence == pytest.approx(0.3 + 6 / 5 * 0.5)
 
 
@@ -126,12 +126,12 @@ def test_cosines_of_a_model_that_cannot_read_the_question_are_no_evidence() -> N
         def weight(self, language: str) -> float:
             return 0.0
 
-    assert judged(ONE, Blind(), asked(0.9, 0.1, "green tea kettle")).evidence == pytest.approx(6 / 5 * 0.1)
+    assert judge(ONE, Blind(), asked(0.9, 0.1, "green tea kettle")).evidence == pytest.approx(6 / 5 * 0.1)
 
 
 def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
     found = hit(memory("a"), 0.9)
-    ranked, *_ = judged(ranking(found), EMBEDDER, asked(0.5, 0.1, "green tea kettle"))
+    ranked, *_ = judge(ranking(found), EMBEDDER, asked(0.5, 0.1, "green tea kettle"))
     note = ranked.hits[0].trail[-1]
     assert (note.stage, note.op) == ("confidence", "note")
     assert "cosine + 1.2 × coverage = 0.620" in note.why  # 0.5 + 1.2 × 0.1
@@ -140,21 +140,21 @@ def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
 
 def test_who_holds_the_only_word_asked_for_is_never_nothing() -> None:
     # 0.1 + 0.2 = 0.3, where the model says weak from 0.4
-    ranked, verdict, evidence, _ = judged(ONE, EMBEDDER, asked(0.1, 0.2, "tea"))
+    ranked, verdict, evidence, _ = judge(ONE, EMBEDDER, asked(0.1, 0.2, "tea"))
     assert (verdict, evidence) == ("weak", 0.4)
     assert ranked.hits[0].confidence == pytest.approx(0.2)
     assert "cosine + coverage is less than 0.400, but it contains the only word" in ranked.hits[0].trail[-1].why
-    assert judged(ONE, EMBEDDER, asked(0.1, 0.0, "tea")).verdict == "nothing"  # which does not hold it
+    assert judge(ONE, EMBEDDER, asked(0.1, 0.0, "tea")).verdict == "nothing"  # which does not hold it
     dated = replace(analyse("tea"), dates=("@2026-05",))
-    assert judged(ONE, EMBEDDER, replace(asked(0.1, 0.2), analysis=dated)).verdict == "nothing"  # the day is covered
-    assert judged(ONE, EMBEDDER, asked(0.6, 0.6, "tea")).evidence == pytest.approx(0.6 + 0.6)
+    assert judge(ONE, EMBEDDER, replace(asked(0.1, 0.2), analysis=dated)).verdict == "nothing"  # the day is covered
+    assert judge(ONE, EMBEDDER, asked(0.6, 0.6, "tea")).evidence == pytest.approx(0.6 + 0.6)
 
 
 def test_where_a_code_stands_nowhere_all_speaks_for_the_rest_alone() -> None:
     missing = Unheld(("ERR-4012",), 0.75)
     three, two = (replace(asked(0.5, 0.6, text), unheld=missing) for text in ("green tea kettle", "green tea"))
-    assert judged(ONE, EMBEDDER, three).evidence == pytest.approx((1 - 0.75) * (0.5 + 6 / 5 * 0.6))
-    judgement = judged(ONE, EMBEDDER, two)
+    assert judge(ONE, EMBEDDER, three).evidence == pytest.approx((1 - 0.75) * (0.5 + 6 / 5 * 0.6))
+    judgement = judge(ONE, EMBEDDER, two)
     assert judgement.verdict == "nothing"
     assert judgement.evidence == pytest.approx((1 - 0.75) * (0.5 + 0.6))
     why = judgement.ranking.hits[0].trail[-1].why
@@ -164,19 +164,19 @@ def test_where_a_code_stands_nowhere_all_speaks_for_the_rest_alone() -> None:
 def test_without_vectors_coverage_stands_alone() -> None:
     said = asked(coverage=COVERAGE_THRESHOLDS.found)
     for embedder in (EMBEDDER, None):
-        ranked, verdict, *_ = judged(ONE, embedder, said)
+        ranked, verdict, *_ = judge(ONE, embedder, said)
         assert verdict == "found"
         assert ", coverage = " in ranked.hits[0].trail[-1].why
 
 
 def test_an_exact_name_is_certain_whatever_else_is_said() -> None:
     named = hit(memory("a"), 0.1).after(Step("name", "lift", 16))
-    ranked, verdict, *_ = judged(ranking(named), EMBEDDER, asked(0.0, 0.0))
+    ranked, verdict, *_ = judge(ranking(named), EMBEDDER, asked(0.0, 0.0))
     assert (ranked.hits[0].confidence, verdict) == (1.0, "found")
 
 
 def test_no_hits_are_nothing() -> None:
-    assert judged(ranking(), EMBEDDER, context()).verdict == "nothing"
+    assert judge(ranking(), EMBEDDER, context()).verdict == "nothing"
 
 
 def test_a_budget_keeps_whole_memories_from_the_top() -> None:
