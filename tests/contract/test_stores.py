@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whyrank.storage.postgres.store import REMAINS, PostgresStore
 from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import MatchingContract
+
+from .. import postgres
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,3 +39,10 @@ class TestSqliteStoreWithFts5(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteStore(folder / "memory.db", "fts5")
+
+
+class TestPostgresStore(MatchingContract):
+    purge_remains = (REMAINS,)
+
+    def open_store(self, folder: Path) -> Store:
+        return PostgresStore(postgres.new_store())

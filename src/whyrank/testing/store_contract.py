@@ -44,6 +44,7 @@ class StoreSetting:
     """Base of the contract tests: opening and filling a store."""
 
     embedder = WordDirections()
+    purge_remains: tuple[str, ...] = ()  # what a purge of the store says it cannot reach
 
     def open_store(self, folder: Path) -> Store:
         """Return an empty store below a folder."""
@@ -373,7 +374,7 @@ class LifeContract(StoreSetting):
         memories = [fact(f"m_{n}", text, scope=(USER, OTHER)[n % 2]) for n, text in enumerate(texts)]
         one, two = self.filled(tmp_path / "1", memories), self.filled(tmp_path / "2", memories[20:])
         one.write(Changes(remove=[memory.id for memory in memories[:20]], purge=True))
-        assert one.purge() == ()
+        assert one.purge() == self.purge_remains
         vector = self.embedder.query("tea from the valley")
         for scope in (USER, OTHER):
             where = self.where(scopes=frozenset({Scope("user", scope.name)}))

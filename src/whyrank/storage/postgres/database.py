@@ -166,7 +166,7 @@ class PostgresDatabase:
                 return
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Any]:
         """Run one transaction; it is durable when the block has ended without an error."""
         with translated(self.location), self.connection() as connection:
             connection.execute("BEGIN")
@@ -190,7 +190,7 @@ class PostgresDatabase:
                 "make the change again: facts are not stored twice, and a write with a key happens once",
             ) from error
 
-    def attempt(self, work: Callable[[], Done]) -> Done:
+    def attempt(self, work: Callable[[], Done], *, frees: bool = False) -> Done:
         """Run a transaction again that met another, or whose connection was lost while nothing was committed."""
         pause = FIRST_PAUSE_SECONDS
         for _ in range(ATTEMPTS - 1):

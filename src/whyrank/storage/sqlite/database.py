@@ -95,7 +95,8 @@ SET_ASIDE = (
 _DIGITS = 15
 # The same as `is_generation`: longer numbers were damaged, and leave no range for later ones.
 _IS_GENERATION = f"typeof(value) = 'text' AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS}"
-_MOMENT = (
+# Reads the generation, and whether facts were set aside as unreadable.
+MOMENT = (
     f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR EXISTS ({SET_ASIDE}) FROM meta "
     f"WHERE key = 'generation' AND {_IS_GENERATION}"
 )
@@ -211,7 +212,7 @@ class Database:
                 try:
                     self.check_identity()
                     connection.execute("BEGIN")
-                    moment = connection.execute(_MOMENT).fetchone()
+                    moment = connection.execute(MOMENT).fetchone()
                     if moment is None:
                         raise generation_unknown()
                     snapshot = Snapshot(connection, int(moment[0]), bool(moment[1]))

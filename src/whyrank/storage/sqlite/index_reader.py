@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,25 +14,23 @@ from ...types.query import ONCE, Join, Repeats, Where
 from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best
 from . import metadata, pending
-from .database import meta_value, rows_of, translated
+from .database import meta_value, rows_of
 from .doc_values import lost_notice
 from .rows import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Mapping, Sequence
 
     from ...protocols import Vector
     from ...types.memory import Former, Memory, MemoryId, Notice, Scope
     from ...types.trail import NameProbe
+    from .database import Connection
     from .names import NameIndex
     from .rows import RowCache
     from .top_k import KeywordRun, View
     from .vectors.index import VectorIndex
 
-_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of the deadline, a millisecond or less
-
-
+Abort = Callable[["Connection", float], AbstractContextManager[None]]
 FetchLate = Callable[[Iterable["MemoryId"], frozenset["Scope"]], Fetched]  # of the store, in a snapshot of its own
 
 
@@ -48,9 +45,9 @@ class Caches(NamedTuple):
 class IndexReader:
     """Reads of one thread in one snapshot; what a question asks twice is counted once."""
 
-    def __init__(self, path: Path, view: View, caches: Caches, has_lost: bool, fetch_late: FetchLate) -> None:
+    def __init__(self, abort: Abort, view: View, caches: Caches, has_lost: bool, fetch_late: FetchLate) -> None:
         self.view = view
-        self._path = path
+        self._abort = abort
         self._fetch_late = fetch_late
         self._rows, self._vectors, self._names = caches
         self._has_lost = has_lost
@@ -63,16 +60,9 @@ class IndexReader:
         self.beginning = partial(view.keyword.beginning, view)
         self.spelled = partial(view.keyword.spelled, view)
 
-    @contextmanager
-    def aborting(self, moment: float) -> Iterator[None]:
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
         """Abort statements inside the block after a deadline."""
-        connection = self.view.connection
-        connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_PER_LOOK)
-        try:
-            with translated(self._path):
-                yield
-        finally:
-            connection.set_progress_handler(None, 0)
+        return self._abort(self.view.connection, moment)
 
     # -- counts and notes ------------------------------------------------------------------------------------
 

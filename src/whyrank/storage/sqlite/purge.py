@@ -13,9 +13,9 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from glob import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreError
 from .copies import left_behind
@@ -80,12 +80,22 @@ def purge(database: Database, scrub: Scrub) -> tuple[str, ...]:
     """
     with database.connection() as connection:
         scopes = due_scopes(connection) or []
+    scrub_index(database.writing, scopes, scrub)
+    return (*_copies(database.file), *_scrub_file(database))
+
+
+def scrub_index(writing: Callable[[], AbstractContextManager[Any]], scopes: Iterable[str], scrub: Scrub) -> None:
+    """Remove the remains of deleted memories from the index, scope by scope, in short transactions."""
     for scope in scopes:
         is_left = True
         while is_left:
-            with database.writing() as connection:
+            with writing() as connection:
                 is_left = scrub(connection, scope)
-    return (*_copies(database.file), *_scrub_file(database))
+
+
+def end(connection: Connection) -> None:
+    """Delete the mark of a purge that is done."""
+    connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
 
 
 def _copies(file: Path) -> Iterator[str]:

@@ -8,12 +8,11 @@ import time
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, wraps
-from glob import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ...analysis.normalize import shared_bytes
-from ...errors import StoreError, StoreFull
+from ...errors import StoreError
 from ...protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
 from ...types.memory import Scope
 from ...types.query import Where
@@ -22,30 +21,18 @@ from ..query_resolution import resolve
 from ..retrieval import retrieve
 from . import metadata, pending
 from . import purge as purge_module
-from .database import (
-    LIBRARY,
-    Connection,
-    Database,
-    Row,
-    leniently,
-    meta_value,
-    portions,
-    raise_generation,
-    rows_of,
-    tighten,
-    translated,
-)
-from .disk import BALLAST_MEGABYTES, Ballast, free_bytes
+from .backend import SqliteBackend
+from .database import Connection, Row, leniently, meta_value, portions, raise_generation, rows_of
+from .disk import BALLAST_MEGABYTES, MEGABYTE
 from .doc_values import DocValues
 from .filters import Masks, clause_for
 from .history import take_keys
 from .index_reader import Caches, IndexReader
-from .indexes import DEFAULT, INDEXES, answering, index_to_come, prepare_index
+from .indexes import DEFAULT, INDEXES, answering, index_to_come
 from .metadata import IndexName
 from .names import NameIndex
 from .postings.kernel import KERNEL, NUMPY, Kernel
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
-from .schema import prepare
 from .top_k import KeywordIndex, View
 from .vectors.index import VectorIndex
 from .vectors.table import damaged_vectors, stale_signs, write_signs
@@ -58,6 +45,7 @@ if TYPE_CHECKING:
     from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
     from ...types.memory import Memory, MemoryId, Order
     from ...types.query import Analysis, Plan, Statistics
+    from ..backend import Backend
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
@@ -66,10 +54,7 @@ _T = TypeVar("_T")
 _AFTER_SLASH = chr(ord("/") + 1)
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
-STORE_FOLDER = ".whyrank"  # of a workspace, made by us
-_BALLAST_SECONDS = 60.0  # between two checks of its size
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
-_MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 320
 # Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
@@ -78,45 +63,36 @@ _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3,
 P = ParamSpec("P")
 
 
-def _in_snapshot(read: Callable[Concatenate[IndexReader, P], _T]) -> Callable[Concatenate[SqliteStore, P], _T]:
+def _in_snapshot(read: Callable[Concatenate[IndexReader, P], _T]) -> Callable[Concatenate[IndexedStore, P], _T]:
     """Return a method of the store that reads one snapshot by a method of its reader."""
 
     @wraps(read)
-    def read_snapshot(self: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
+    def read_snapshot(self: IndexedStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
         with self.reader() as reader:
             return read(reader, *args, **kwargs)
 
     return read_snapshot
 
 
-def _in_connection(read: Callable[Concatenate[Connection, P], _T]) -> Callable[Concatenate[SqliteStore, P], _T]:
+def _in_connection(read: Callable[Concatenate[Connection, P], _T]) -> Callable[Concatenate[IndexedStore, P], _T]:
     """Return a method of the store that reads its file by a function of a connection."""
 
     @wraps(read)
-    def read_connection(self: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
+    def read_connection(self: IndexedStore, /, *args: P.args, **kwargs: P.kwargs) -> _T:
         with self.reader() as reader:
             return read(reader.view.connection, *args, **kwargs)
 
     return read_connection
 
 
-class SqliteStore:
-    """Memories, keyword index, names, vectors and manifest in one SQLite file."""
+class IndexedStore:
+    """Memories, keyword index, names, vectors and manifest over one database."""
 
-    def __init__(
-        self,
-        path: Path,
-        keyword: str = DEFAULT,
-        cache_megabytes: int = CACHE_MEGABYTES,
-        kernel: Kernel = KERNEL,
-        ballast_megabytes: int = BALLAST_MEGABYTES,
-    ) -> None:
+    def __init__(self, backend: Backend, keyword: str, cache_megabytes: int, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._database = Database(path)
-        self.reading = self._database.reading  # one consistent view for all reads of this thread inside the block
-        self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
-        self._ballast_kept = 0.0  # time of its last check
-        share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
+        self._backend = backend
+        self.reading = backend.reading  # one consistent view for all reads of this thread inside the block
+        share = {name: cache_megabytes * MEGABYTE * part // 100 for name, part in _SHARES.items()}
         self._index_bytes = share["index"]
         self._masks = Masks(share["masks"])
         self._caches = Caches(
@@ -130,32 +106,17 @@ class SqliteStore:
             lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"]
         )
         try:
-            self._with_ballast(lambda: self._prepare(path, keyword))
-            self._tighten()
-            self._keep_ballast()
+            backend.attempt(lambda: self._prepare(keyword), frees=True)
+            backend.keep()
         except BaseException:
-            self._database.close()
+            backend.close()
             raise
 
-    def _tighten(self) -> None:
-        """Restrict files that an earlier whyrank has made world-readable to their owner."""
-        if not self._database.read_only:
-            file = self._database.file
-            beside = file.parent.glob(f"{escape(file.name)}[-.]*")
-            for one in (file, *(other for other in beside if other.suffix != ".pins")):
-                tighten(one, 0o600)
-            if file.parent.name == STORE_FOLDER:
-                tighten(file.parent, 0o700)
-
-    def _prepare(self, path: Path, keyword: str) -> None:
-        if self._database.read_only and not path.exists():
-            raise StoreError(f"{path} does not exist and cannot be created", "check the permissions of the folder")
-        with translated(path):
-            prepare(self._database)
-            prepare_index(self._database, keyword)
-        if self._database.read_only:
+    def _prepare(self, keyword: str) -> None:
+        self._backend.prepare(keyword)
+        if self._backend.read_only:
             return
-        with self._database.connection() as connection:
+        with self._backend.reading() as (connection, *_):
             is_purge_due, is_waiting = purge_module.is_due(connection), pending.is_waiting(connection)
         if is_waiting:
             self._index_waiting()
@@ -165,7 +126,7 @@ class SqliteStore:
 
     def _index_waiting(self) -> None:
         """Index the facts and texts that an earlier version left pending."""
-        with self._database.writing() as connection:
+        with self._backend.writing() as connection:
             read_anew(connection, partial(self._writing, connection), pending.waiting_changes(connection))
             pending.clear_changes(connection)
             arrived = pending.waiting_facts(connection)
@@ -176,15 +137,14 @@ class SqliteStore:
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
-        if changes.put or changes.vectors:
-            self._write(changes)
-            self._keep_ballast()
-        else:
-            self._with_ballast(lambda: self._write(changes))
+        stores = bool(changes.put or changes.vectors)
+        self._backend.attempt(lambda: self._write(changes), frees=not stores)
+        if stores:
+            self._backend.keep()
         self._tidy_after(len(changes.put))
 
     def _write(self, changes: Changes) -> None:
-        with self._database.writing() as connection:
+        with self._backend.writing() as connection:
             writing = self._writing(connection)
             writing.apply(changes)
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
@@ -197,30 +157,20 @@ class SqliteStore:
         if time.monotonic() > self._purge_again:
             self._finish_purge()
 
-    def _with_ballast(self, run: Callable[[], _T]) -> _T:
-        """Run an operation (opening, deleting) that must not fail on a full disk: free the ballast and retry."""
-        try:
-            return run()
-        except StoreFull:
-            if not self._ballast.release():
-                raise
-            self._ballast_kept = 0.0  # it is made again soon
-            return run()
-
-    def _keep_ballast(self) -> None:
-        """Check the size of the ballast, at most once a minute."""
-        now = time.monotonic()
-        if now > self._ballast_kept + _BALLAST_SECONDS and not self._database.read_only:
-            self._ballast_kept = now
-            self._ballast.keep()
-
     def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
         return Writer(connection, self._index(connection), self._caches.names, index_to_come(connection)).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, durable on return; return False, without storing it, if it is known."""
-        with self._database.writing() as connection:
+        is_new = self._backend.attempt(lambda: self._take_in(arrival))
+        if is_new:
+            self._backend.keep()
+            self._tidy_after(0)
+        return is_new
+
+    def _take_in(self, arrival: Arrival) -> bool:
+        with self._backend.writing() as connection:
             if not pending.is_new(connection, arrival):
                 return False
             writing = self._writing(connection)
@@ -228,28 +178,26 @@ class SqliteStore:
             if arrival.key is not None:
                 take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
-        self._keep_ballast()
-        self._tidy_after(0)
-        return True
+            return True
 
     def _tidy(self, written: int) -> None:
         """Run maintenance after a write, in its own transactions and in proportion to the write."""
         for _ in range(1 + written // _MEMORIES_PER_TIDYING):
-            with self._database.writing() as connection:
+            with self._backend.writing() as connection:
                 self._is_untidy = self._index(connection).tidy(connection)
             if not self._is_untidy:
                 return
 
     def settle(self, scopes: Iterable[Scope]) -> None:
         """Run all maintenance after many writes to these scopes, so that searches are not slowed by them."""
-        with self._database.writing() as connection:
+        with self._backend.writing() as connection:
             index = self._index(connection)
             for scope in scopes:
                 index.compact(connection, str(scope))
             self._is_untidy = index.is_due(connection)
         while self._is_untidy:
             self._tidy(0)
-        self._keep_ballast()
+        self._backend.keep()
 
     def _cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache in bytes; the analyzer is shared by all stores of the process."""
@@ -281,11 +229,11 @@ class SqliteStore:
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
         """Hold a snapshot of the file, and read it through the caches of this store."""
-        with self._database.reading() as (connection, generation, has_lost):
+        with self._backend.reading() as (connection, generation, has_lost):
             reader: IndexReader | None = getattr(self._local, "reader", None)
             if reader is None or reader.view[:2] != (connection, generation):
                 view = View(connection, generation, self._index(connection), self._catalogue, self._masks, {})
-                reader = IndexReader(self._database.path, view, self._caches, has_lost, self.fetch)
+                reader = IndexReader(self._backend.aborting, view, self._caches, has_lost, self.fetch)
                 self._local.reader = reader
             yield reader
 
@@ -359,11 +307,11 @@ class SqliteStore:
     @property
     def is_current(self) -> bool:
         """Return whether the file that was opened is still the one under its name."""
-        return self._database.is_current
+        return self._backend.is_current
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
-        with self._database.reading() as snapshot:
+        with self._backend.reading() as snapshot:
             return list(islice(metadata.read_before(snapshot.connection, reader), limit))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
@@ -377,18 +325,18 @@ class SqliteStore:
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
-        with self._database.reading() as snapshot:
+        with self._backend.reading() as snapshot:
             damaged = damaged_vectors(snapshot.connection, space)
         if damaged:
-            with self._database.writing() as connection:
+            with self._backend.writing() as connection:
                 self._writing(connection).drop_vectors(space, damaged)
         return len(damaged)
 
     def purge(self) -> tuple[str, ...]:
         """Erase all bytes of deleted memories from the file and its log; return messages on what may remain."""
         self._purge_again = time.monotonic() + _PURGE_AGAIN_SECONDS
-        remains = self._with_ballast(lambda: purge_module.purge(self._database, self._scrub))
-        with self._database.connection() as connection:
+        remains = self._backend.attempt(lambda: self._backend.purge(self._scrub), frees=True)
+        with self._backend.reading() as (connection, *_):
             if not purge_module.is_due(connection):
                 self._purge_again = math.inf
         return remains
@@ -409,7 +357,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Release the store."""
-        self._database.close()
+        self._backend.close()
 
     # -- lists and counts of memories ------------------------------------------------------------------------
 
@@ -431,21 +379,22 @@ class SqliteStore:
         """Yield memories in the order of their content keys, without loading them all."""
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self._database.reading() as snapshot, leniently(snapshot.connection) as connection:
+        with self._backend.reading() as snapshot, leniently(snapshot.connection) as connection:
             yield from map(as_far_as_legible, connection.execute(query, clause.parameters))
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count the content of the store, or of some scopes."""
-        with self._database.reading() as snapshot:
+        with self._backend.reading() as snapshot:
             count = self._count
             part, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (metadata.as_json(scopes),))
             held = Counter[str]()
             for scope, number in self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs):
                 held[scope if isinstance(scope, str) else "?"] += number
             spaces = self.spaces() if scopes is None else self._spaces_of(theirs)
+            about = self._backend.describe()
             return StoreStatus(
-                location=str(self._database.path),
-                schema=count("PRAGMA user_version"),
+                location=self._backend.location,
+                schema=about.schema,
                 keyword_index=self._index(snapshot.connection).name,
                 memories=sum(held.values()),
                 files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
@@ -454,10 +403,10 @@ class SqliteStore:
                 without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
                 if space
                 else 0,
-                bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
-                free_bytes=free_bytes(self._database.file) if scopes is None else None,
-                ballast_bytes=self._ballast.size if scopes is None else None,
-                engine=f"{LIBRARY}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
+                bytes=about.bytes if scopes is None else None,
+                free_bytes=about.free_bytes if scopes is None else None,
+                ballast_bytes=about.ballast_bytes if scopes is None else None,
+                engine=f"{about.engine}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
                 caches=self._cache_bytes() if scopes is None else {},
             )
 
@@ -516,7 +465,7 @@ class SqliteStore:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""
         dropped, after = 0, 0
         while True:
-            with self._database.writing() as connection:
+            with self._backend.writing() as connection:
                 count, after = metadata.drop_vectors(connection, space, after)
                 if not count:
                     metadata.forget_space(connection, space)
@@ -537,13 +486,13 @@ class SqliteStore:
 
     def put_note(self, name: str, text: str) -> None:
         """Replace the note under a name; return only when it is durable."""
-        with self._database.writing() as connection:
+        with self._backend.writing() as connection:
             raise_generation(connection)
             metadata.write_notes(connection, {name: text})
 
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
-        with self._database.writing() as connection:
+        with self._backend.writing() as connection:
             stands: bool = meta_value(connection, metadata.note_key(name)) == before
             if stands:
                 raise_generation(connection)
@@ -553,10 +502,26 @@ class SqliteStore:
     # -- helpers ---------------------------------------------------------------------------------------------
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self._database.reading() as snapshot:
+        with self._backend.reading() as snapshot:
             return rows_of(snapshot.connection, query, tuple(parameters))
 
     def _count(self, query: str, *parameters: object) -> int:
         value = self._read(query, parameters)[0][0]
         assert isinstance(value, int)
         return value
+
+
+class SqliteStore(IndexedStore):
+    """Memories, keyword index, names, vectors and manifest in one SQLite file."""
+
+    def __init__(
+        self,
+        path: Path,
+        keyword: str = DEFAULT,
+        cache_megabytes: int = CACHE_MEGABYTES,
+        kernel: Kernel = KERNEL,
+        ballast_megabytes: int = BALLAST_MEGABYTES,
+    ) -> None:
+        backend = SqliteBackend(path, ballast_megabytes)
+        self._database = backend.database
+        super().__init__(backend, keyword, cache_megabytes, kernel)

@@ -1,0 +1,69 @@
+"""The seam between the index and a database: what stores rows and pages in transactions and gives them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+Done = TypeVar("Done")
+Scrub = Callable[[Any, str], bool]
+
+
+class Description(NamedTuple):
+    """Facts about a database for `status`: version of the schema, sizes, and the engine that reads it."""
+
+    schema: int
+    engine: str
+    bytes: int | None = None
+    free_bytes: int | None = None
+    ballast_bytes: int | None = None
+
+
+class Backend(Protocol):
+    """A database beneath the index.
+
+    Statements are written once, in SQLite's form; connections and snapshots have the interface of `sqlite3`.
+    """
+
+    location: str
+    read_only: bool
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the opened database is still the one under its name."""
+
+    def prepare(self, keyword: str) -> None:
+        """Create the tables, or bring them to the newest schema, and the keyword index of this name."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+
+    def writing(self) -> AbstractContextManager[Any]:
+        """Run one transaction; it is durable when the block has ended without an error."""
+
+    def connection(self) -> AbstractContextManager[Any]:
+        """Hold a connection outside a transaction."""
+
+    def aborting(self, connection: Any, moment: float) -> AbstractContextManager[None]:
+        """Abort statements inside the block after a deadline, by `time.monotonic()`."""
+
+    def attempt(self, work: Callable[[], Done], *, frees: bool = False) -> Done:
+        """Run a transaction, and again where that can help: after a lost connection, or with room made on the disk.
+
+        `frees` marks work that must not fail on a full disk, because it frees space.
+        """
+
+    def keep(self) -> None:
+        """Do what a write leaves to do beside its transaction."""
+
+    def purge(self, scrub: Scrub) -> tuple[str, ...]:
+        """Erase removed content; return messages on what may remain. `scrub` does so in the index, scope by scope."""
+
+    def describe(self) -> Description:
+        """Return what `status` shows of the database."""
+
+    def close(self) -> None:
+        """Close every connection."""

