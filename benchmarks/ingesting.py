@@ -31,7 +31,7 @@ from whyrank.config import load as settings
 from whyrank.engine.engine import Engine
 from whyrank.errors import MissingExtra, ProviderError
 from whyrank.providers.registry import embedder_named
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.types.memory import Document
 
 from .speed.corpus import Corpus
@@ -173,7 +173,7 @@ def loaded(name: str, folder: Path) -> Embedder | None:
 
 def stored(embedder: Embedder | None, shape: Shape, folder: Path, notes: Notes) -> tuple[Spent, int]:
     config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
-    with Engine(SqliteStore(config.store), embedder, config) as engine:
+    with Engine(SqliteStore(config.store_file), embedder, config) as engine:
         whole = spent(bulk(engine, shape, folder / "notes", notes))
         return whole, engine.status().memories
 
@@ -193,7 +193,7 @@ def load(embedder: Embedder | None, folder: Path) -> None:
     first = "---\ntitle: One\n---\n\n# One\n\n- a word — “one”, naïve Σ, of 2026-05-03 and the 3rd of May\n"
     (folder / "first.md").write_text(first, encoding="utf-8")
     config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
-    with Engine(SqliteStore(config.store), embedder, config) as engine:
+    with Engine(SqliteStore(config.store_file), embedder, config) as engine:
         engine.ingest(folder / "first.md")
         engine.add_documents([Document("second", "a word"), Document("third", "another")])
 

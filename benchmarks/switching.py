@@ -23,7 +23,7 @@ from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.providers.registry import embedder_named
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document
 

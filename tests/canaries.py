@@ -13,7 +13,7 @@ from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.database import Connection, connect
 from whyrank.storage.sqlite.postings import terms
 from whyrank.storage.sqlite.postings.format import key_of, read
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 
 if TYPE_CHECKING:

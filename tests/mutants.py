@@ -40,8 +40,8 @@ class Mutant(NamedTuple):
 MUTANTS = (
     Mutant(
         "a full disk keeps its ballast",
-        "storage/sqlite/store.py",
-        "if not self._ballast.release():",
+        "storage/sqlite/backend.py",
+        "if not (frees and self._ballast.release()):",
         "if True:",
         "tests/soak/test_full_disk.py",
     ),
@@ -272,7 +272,7 @@ MUTANTS = (
     ),
     Mutant(
         "calibration looks over the wall",
-        "storage/sqlite/store.py",
+        "storage/store.py",
         'ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)',
         'ids = self._read("SELECT m.id FROM memories AS m")',
         CONTRACT,
@@ -574,8 +574,8 @@ MUTANTS = (
     Mutant(
         "the setting written before the store is filled",
         "interfaces/cli/models.py",
-        '    if config.store.is_file() and name != "none":',
-        '    settings.save(config, "embedding", name)\n    if config.store.is_file() and name != "none":',
+        '    if config.has_store and name != "none":',
+        '    settings.save(config, "embedding", name)\n    if config.has_store and name != "none":',
         "tests/e2e/test_models.py",
     ),
     Mutant(
@@ -749,7 +749,7 @@ MUTANTS = (
     Mutant(
         "a question makes a store",
         "interfaces/engine_pool.py",
-        "if self._engine is None and os.path.lexists(self._store):",
+        "if self._engine is None and self._is_there:",
         "if self._engine is None:",
         "tests/unit/interfaces/test_engine_pool.py",
     ),

@@ -15,7 +15,7 @@ from whyrank.providers.names import STATIC_WEIGHT
 from whyrank.storage.bm25 import WORDS
 from whyrank.storage.sqlite.indexes import PostingsIndex
 from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Document, Scope, visible
 from whyrank.types.query import Where
 

@@ -10,7 +10,7 @@ import pytest
 
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes, Store
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Scope, Source

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whyrank.storage.postgres.store import REMAINS, PostgresStore
+from whyrank.storage.postgres.backend import REMAINS
 from whyrank.storage.sqlite.postings.kernel import NUMPY
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import PostgresStore, SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import MatchingContract
 

@@ -214,7 +214,7 @@ ARGUMENTS = [
     Refused(["search", "tea", "--offset", "-1"], "config", "offset is -1", "give 0 or more"),
     Refused(["list", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
     Refused(["search", "tea", "--recipe", "soup"], "config", "no recipe 'soup'", "default, rrf"),
-    Refused(["search", "tea", "--scope", "planet:7"], "config", "'planet:7' is not a scope", "write global, user:NAME"),
+    Refused(["search", "tea", "--scope", "planet"], "config", "'planet' is not a scope", "write global, user:NAME"),
     Refused(["search", "tea", "--scope", "user:"], "config", "'user:' is not a scope", "write global, user:NAME"),
     Refused(["ingest", "notes", "--scope", ""], "config", "'' is not a scope", "write global, user:NAME"),
     Refused(["search", "tea", "--kind", "song"], "config", "no kind 'song'", "chunk, fact"),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import whyrank
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 
 def main(path: Path) -> None:

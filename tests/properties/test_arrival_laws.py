@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whyrank.config import load as config
 from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 

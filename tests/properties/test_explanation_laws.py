@@ -26,7 +26,7 @@ from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.postings.kernel import NUMPY
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Entry, Memory, Source

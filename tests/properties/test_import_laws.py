@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyrank.storage.sqlite.reanalysis import compare
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 
 from .test_fact_laws import HOUR, SCOPES, Act, Clock, acts, done, made

@@ -37,7 +37,7 @@ from whyrank.storage.sqlite.postings.format import (
 )
 from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, FieldTerms
 from whyrank.storage.sqlite.postings.reader import Postings
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import fact
 from whyrank.types.memory import GLOBAL, Memory, Source
 from whyrank.types.query import Join, Where, several, spelled

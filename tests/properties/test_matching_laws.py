@@ -24,7 +24,7 @@ from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher, parse
 from whyrank.storage.query_resolution import resolve_expression
 from whyrank.storage.sqlite.postings import segments, terms
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory
 from whyrank.types.query import Query, Where

@@ -20,7 +20,7 @@ from whyrank.search.calibrator import calibrate
 from whyrank.search.confidence import Calibration, Cutoffs, Judgement, coverage_counts, judge
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.postings.kernel import NUMPY
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import Memory

@@ -11,7 +11,7 @@ import whyrank
 from whyrank.config import load as settings
 from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.postings.kernel import NUMPY
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whyrank.storage.sqlite.filters import clause_for
 from whyrank.storage.sqlite.fts5 import Fts5Index
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import StoreContract, fact
 from whyrank.types.query import Where
 

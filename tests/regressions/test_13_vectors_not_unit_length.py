@@ -10,7 +10,7 @@ import pytest
 from whyrank.analysis.document import entry_for
 from whyrank.errors import SpaceMismatch
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import fact
 from whyrank.types.query import Where
 

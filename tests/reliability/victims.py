@@ -21,7 +21,7 @@ from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import WhyrankError
 from whyrank.providers.registry import MissingModel
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
 from whyrank.interfaces import serialize
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Document, Scope
 

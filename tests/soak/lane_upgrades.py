@@ -21,7 +21,7 @@ KILLS = 20  # of each schema in a round
 OPEN = """
 import logging
 from pathlib import Path
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 logging.disable(logging.WARNING)  # each upgrade says that it was made
 

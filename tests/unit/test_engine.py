@@ -185,7 +185,7 @@ def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
     from whyrank.config.load import load
     from whyrank.engine.engine import Engine
     from whyrank.errors import ProviderError
-    from whyrank.storage.sqlite.store import SqliteStore
+    from whyrank.storage.store import SqliteStore
     from whyrank.testing.fakes import WordDirections
 
     class Failing(WordDirections):
@@ -203,7 +203,7 @@ def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
 def test_a_store_whose_model_cannot_be_made_serves_words_and_says_what_mends_it(tmp_path: Path) -> None:
     from whyrank.config.load import load
     from whyrank.engine.engine import Engine
-    from whyrank.storage.sqlite.store import SqliteStore
+    from whyrank.storage.store import SqliteStore
     from whyrank.testing.fakes import WordDirections
 
     config = load({}, workspace=tmp_path, environment={})

@@ -16,7 +16,7 @@ from whyrank.engine.models import Background
 from whyrank.engine.spaces import Active, Makers, Serving
 from whyrank.errors import ConfigError, ProviderRefused, StoreFull
 from whyrank.storage.sqlite import purge
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import unit_row, unit_rows
 

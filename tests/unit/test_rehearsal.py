@@ -10,7 +10,7 @@ import pytest
 import whyrank
 from whyrank.errors import ConfigError
 from whyrank.evaluation.tuning import Pseudo, Tuning, TuningSetup, _hidden
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.types.memory import GLOBAL
 from whyrank.types.query import Where
 

@@ -15,7 +15,7 @@ from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.errors import StoreChanged, StoreFull
 from whyrank.protocols import Changes, Store
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types.memory import GLOBAL, Memory, Scope
 
@@ -29,7 +29,7 @@ import os, signal, sys
 from pathlib import Path
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 with Engine(SqliteStore(Path(sys.argv[1])), None, load()) as engine:
     engine.maintenance.reindex(lambda done, total, label: os.kill(os.getpid(), signal.SIGKILL))
 """

@@ -15,7 +15,7 @@ from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import NOTE, Makers
 from whyrank.errors import ConfigError, NotFound, ProviderRefused, ProviderUnavailable
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory
 

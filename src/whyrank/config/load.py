@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import ConfigError
 from ..ingest.paths import settled
 from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
 from ..types.memory import Notice
 from .legacy import SPELLINGS, is_retired, renewed
-from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
+from .settings import DEFAULT_STORE, PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 
 WORKSPACE_FILE = "whyrank.toml"
 EVALUATION_SUFFIX = ".eval"  # one JSON object
@@ -25,6 +26,39 @@ OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 SPAN_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
 _NO_SETTINGS = frozenset({*WORKSPACE_VARIABLES, TOKEN_VARIABLE, *KEY_VARIABLES})
+
+
+URL_SCHEMES = ("postgresql://", "postgres://")
+
+
+class StoreUrl(NamedTuple):
+    """A store on a server, where others have the path of a file; `beside` is where files of its own are kept."""
+
+    url: str
+    beside: Path
+
+    def __str__(self) -> str:
+        """Return the address without its password and its parameters."""
+        parts = urlsplit(self.url)
+        user, at, host = parts.netloc.rpartition("@")
+        return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=""))
+
+
+def is_url(store: object) -> bool:
+    """Return whether a store is named by the address of a server."""
+    return str(store).startswith(URL_SCHEMES)
+
+
+def is_there(store: Path | StoreUrl) -> bool:
+    """Return whether a store exists, or a link of its name; a server tells when the store is opened."""
+    return isinstance(store, StoreUrl) or os.path.lexists(store)
+
+
+def store_setting(store: str | Path | StoreUrl) -> str:
+    """Return a store as a setting: an address as it is, or a path from here."""
+    if isinstance(store, StoreUrl):
+        return store.url
+    return str(store) if is_url(store) else str(settled(Path(store).expanduser()))
 
 
 class Value(NamedTuple):
@@ -50,9 +84,23 @@ class Config:
         return self.values[key].value
 
     @property
-    def store(self) -> Path:
-        """Return the path of the store."""
+    def store(self) -> Path | StoreUrl:
+        """Return the path of the store, or its address."""
+        if is_url(self["store"]):
+            return StoreUrl(self["store"], self.workspace / DEFAULT_STORE)
         return self.place("store")
+
+    @property
+    def has_store(self) -> bool:
+        """Return whether the store is a file that exists, or on a server."""
+        store = self.store
+        return not isinstance(store, Path) or store.is_file()
+
+    @property
+    def store_file(self) -> Path:
+        """Return the path of the store; of one on a server, the path that its pins and evaluations are beside."""
+        store = self.store
+        return store if isinstance(store, Path) else store.beside
 
     @property
     def notes(self) -> Path:
@@ -67,12 +115,12 @@ class Config:
     @property
     def pins(self) -> Path:
         """Return the path of the pins file; by default beside the store, with its name."""
-        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
+        return self.store_file.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
 
     @property
     def evaluation(self) -> Path:
         """Return the path of the last kept evaluation: beside the store, with its name."""
-        return self.store.with_suffix(EVALUATION_SUFFIX)
+        return self.store_file.with_suffix(EVALUATION_SUFFIX)
 
     def place(self, key: str) -> Path:
         """Return the path in a setting, relative to the workspace."""
@@ -185,8 +233,9 @@ def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
     return any(environment.get(name) for name in SPAN_VARIABLES)
 
 
-def notes_of(store: Path) -> Path:
+def notes_of(store: Path | StoreUrl) -> Path:
     """Return the folder that the paths in a store are relative to."""
+    store = store if isinstance(store, Path) else store.beside
     return store.parent.parent if store.parent.name == STORE_FOLDER else store.parent
 
 
@@ -237,13 +286,18 @@ def _check(config: Config) -> None:
         )
     # The workspace file may come from another author: it may not point outside, nor set models, URLs or keys.
     file = str(config.workspace / WORKSPACE_FILE)
-    if config.values["store"].origin == "default" and not _is_inside(config.store, config.workspace):
+    if config.values["store"].origin == file and is_url(config["store"]):
         raise ConfigError(
-            f"{config.store} is a link that leads out of the workspace, to {config.store.resolve()}",
+            f"store in {file} is an address: a workspace may not set where texts are sent",
+            "set it with --store, WHYRANK_STORE or the user file",
+        )
+    if config.values["store"].origin == "default" and not _is_inside(config.store_file, config.workspace):
+        raise ConfigError(
+            f"{config.store} is a link that leads out of the workspace, to {config.store_file.resolve()}",
             "if the store should be there, name it with --store or WHYRANK_STORE; otherwise remove the link",
         )
     for key, place, elsewhere in (
-        ("store", config.store, "--store, WHYRANK_STORE"),
+        ("store", config.store_file, "--store, WHYRANK_STORE"),
         ("pins", config.pins, "WHYRANK_PINS"),
     ):
         value = config.values[key]

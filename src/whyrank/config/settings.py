@@ -143,7 +143,12 @@ def _reranker(value: Any) -> str | None:
 SETTINGS: dict[str, Setting] = {
     setting.key: setting
     for setting in (
-        Setting("store", DEFAULT_STORE, _text, "the store file, relative to the workspace"),
+        Setting(
+            "store",
+            DEFAULT_STORE,
+            _text,
+            "the store: a file, relative to the workspace, or postgresql://USER@HOST/DATABASE",
+        ),
         Setting("embedding", "wordllama", _embedder, "the embedding model; none: keyword and name search only"),
         Setting(
             "model.folder",

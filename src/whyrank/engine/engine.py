@@ -646,11 +646,12 @@ class Engine:
 
         from ..storage.sqlite.copies import copy_store
 
-        if not self.config.store.is_file():
+        file = self.config.store
+        if not isinstance(file, Path) or not file.is_file():
             raise StoreError("only a store in a file can be copied", "open the store by its path")
         with tempfile.TemporaryDirectory(prefix="whyrank-copy-") as place:
             copy = Path(place) / "memory.db"
-            copy_store(self.config.store, copy)
+            copy_store(file, copy)
             with closing(open_store(copy, self.config["keyword"], self.config["cache.megabytes"])) as store:
                 yield store
 
@@ -661,10 +662,12 @@ class Engine:
         """
         from ..storage.sqlite.backups import write_backup
 
-        if not self.config.store.is_file():
-            raise StoreError("only a store in a file can be backed up", "open the store by its path")
+        file = self.config.store
+        if not isinstance(file, Path) or not file.is_file():
+            hint = "open the store by its path; one on a server is backed up by pg_dump, or by `whyrank export`"
+            raise StoreError("only a store in a file can be backed up", hint)
         self._refuse_own(Path(path))
-        return write_backup(self.config.store, Path(path), progress or (lambda *_: None))
+        return write_backup(file, Path(path), progress or (lambda *_: None))
 
     def export(
         self,
@@ -696,7 +699,7 @@ class Engine:
 
     def _refuse_own(self, file: Path) -> None:
         """Refuse to overwrite a file of the store with an export or a backup of it."""
-        store = self.config.store
+        store = self.config.store_file
         own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")} | {self.config.pins}
         if file.absolute().resolve() in {path.resolve() for path in own}:
             raise ConfigError(f"{file} belongs to the store itself", "name another file")
@@ -726,12 +729,18 @@ def check_workspace(folder: Path) -> None:
         raise ConfigError(f"there is no folder {folder}", "name the workspace with --workspace")
 
 
-def open_store(path: Path, keyword: str, cache_megabytes: int, ballast_megabytes: int = 0) -> Store:
-    """Open the store in a file, or make it."""
-    from ..storage.sqlite.store import SqliteStore
+def open_store(
+    place: Path | settings.StoreUrl, keyword: str, cache_megabytes: int, ballast_megabytes: int = 0
+) -> Store:
+    """Open the store in a file or on a server, or make it."""
+    if not isinstance(place, Path):
+        from ..storage.store import PostgresStore
 
-    prepare_place(path)
-    return SqliteStore(path, keyword, cache_megabytes, ballast_megabytes=ballast_megabytes)
+        return PostgresStore(place.url, keyword, cache_megabytes)
+    from ..storage.store import SqliteStore
+
+    prepare_place(place)
+    return SqliteStore(place, keyword, cache_megabytes, ballast_megabytes=ballast_megabytes)
 
 
 def prepare_place(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..analysis.document import READER_VERSION
@@ -12,8 +13,8 @@ from ..types.query import Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
+    from ..config.load import StoreUrl
     from ..ingest.embedding import Progress
     from ..protocols import Store
     from ..storage.sqlite.check import Checkup, Compared, Finding
@@ -31,7 +32,7 @@ class Maintenance:
     def __init__(
         self,
         store: Store,
-        file: Path,
+        file: Path | StoreUrl,
         writer: IndexWriter,
         models: Models,
         clock: Callable[[], float],
@@ -78,7 +79,8 @@ class Maintenance:
         """Delete the memories that were set aside because they cannot be read; return their ids."""
         from ..storage.sqlite.repair import discard_damaged
 
-        return discard_damaged(self._file) if self._file.is_file() else ()
+        file = self._file
+        return discard_damaged(file) if isinstance(file, Path) and file.is_file() else ()
 
     def check(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
         """Check the file, terms and vectors of the store; with `repair`, repair them.
@@ -92,7 +94,8 @@ class Maintenance:
         findings, kept, compared = looked_at(self._file, repair, progress, deep=deep)
         self._met = () if repair else self._met
         inside = self.check_derived(repair, progress) if is_usable(findings) else Checkup()
-        return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room_for(self._file))
+        room = room_for(self._file) if isinstance(self._file, Path) else None
+        return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
 
     def check_derived(self, repair: bool, progress: Progress | None) -> Checkup:
         """Check for terms and vectors that an earlier version made; with `repair`, make them again."""
@@ -111,7 +114,7 @@ class Maintenance:
 
 
 def looked_at(
-    store: Path, repair: bool, progress: Progress | None, *, deep: bool = False
+    store: Path | StoreUrl, repair: bool, progress: Progress | None, *, deep: bool = False
 ) -> tuple[tuple[Finding, ...], str, Compared | None]:
     """Return the findings on the file of a store, the path of the kept old file, and the deep comparison.
 
@@ -120,7 +123,7 @@ def looked_at(
     from ..storage.sqlite.check import check_disk, check_store
     from ..storage.sqlite.repair import DeepCheck, repair_store
 
-    if not store.is_file():
+    if not isinstance(store, Path) or not store.is_file():
         return (), "", None
     tick = progress or (lambda *_: None)
     findings, kept = repair_store(store, tick) if repair else (check_store(store, tick), "")

@@ -193,7 +193,7 @@ class AsyncEngine:
 
 
 def open_engine(
-    store: str | Path | None = None,
+    store: str | Path | settings.StoreUrl | None = None,
     *,
     workspace: str | Path | None = None,
     reranker: Reranker | None = None,
@@ -214,7 +214,7 @@ def open_engine(
     names = {key.replace(".", "_"): key for key in SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
-        given["store"] = str(settled(Path(store).expanduser()))
+        given["store"] = settings.store_setting(store)
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config) if embedder is None else embedder
@@ -231,7 +231,7 @@ def open_engine(
 
 
 def doctor(
-    store: str | Path | None = None,
+    store: str | Path | settings.StoreUrl | None = None,
     *,
     workspace: str | Path | None = None,
     repair: bool = False,
@@ -245,8 +245,11 @@ def doctor(
     """
     from ..storage.sqlite.check import Checkup, unusable
 
-    given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
+    given = {} if store is None else {"store": settings.store_setting(store)}
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
+    if not isinstance(place, Path):
+        with open_engine(store, workspace=workspace, **options) as engine:
+            return engine.maintenance.check_derived(repair, progress)
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")
     if not place.stat().st_size:
@@ -265,7 +268,7 @@ def doctor(
 
 def restore(
     file: str | Path,
-    store: str | Path | None = None,
+    store: str | Path | settings.StoreUrl | None = None,
     *,
     workspace: str | Path | None = None,
     keep: bool = True,
@@ -277,10 +280,14 @@ def restore(
     copy.
     """
     from ..storage.sqlite.backups import restore_backup
-    from ..storage.sqlite.store import SqliteStore
+    from ..storage.store import SqliteStore
 
-    given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
+    given = {} if store is None else {"store": settings.store_setting(store)}
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
+    if not isinstance(place, Path):
+        raise StoreError(
+            f"{place} is restored by its server's own tools", "use pg_restore, or `whyrank import whyrank`"
+        )
     prepare_place(place)
 
     def open_once(copy: Path, index: str) -> None:
@@ -360,7 +367,7 @@ def _embedder(config: settings.Config) -> Embedder | None:
     try:
         return _named(config["embedding"], config)
     except (ProviderError, MissingExtra) as error:
-        if not config.store.is_file():
+        if not config.has_store:
             raise
         return MissingModel(_fingerprint(config), error)
 
@@ -427,7 +434,7 @@ class Opening:
         return AsyncEngine(await asyncio.to_thread(self._make))
 
 
-def open_engine_async(store: str | Path | None = None, **options: Any) -> Opening:
+def open_engine_async(store: str | Path | settings.StoreUrl | None = None, **options: Any) -> Opening:
     """Open a store for asyncio: `async with open_async(…) as memory` or `await open_async(…)`."""
     return Opening(partial(open_engine, store, **options))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from ..config.load import StoreUrl, is_there
 from ..engine.arguments import scope_of
 from ..errors import ConfigError, NotFound, WhyrankError
 from ..providers.names import SERVED
@@ -28,7 +28,7 @@ from ..types.query import SERVER_TIMEOUT_MS
 if TYPE_CHECKING:
     from ..engine.engine import Engine
 
-    Open = Callable[[Path], Engine]
+    Open = Callable[[Any], Engine]
 
 Done = TypeVar("Done")
 
@@ -112,7 +112,7 @@ def _end(threads: Mapping[Purpose, ThreadPoolExecutor], *, wait: bool) -> None:
 class PooledEngine:
     """One engine, opened on first use, from any thread; in a pool, opened when the limit allows."""
 
-    def __init__(self, store: Path, open: Open, pool: EnginePool | None = None) -> None:
+    def __init__(self, store: Path | StoreUrl, open: Open, pool: EnginePool | None = None) -> None:
         self._store = store
         self._open = open
         self._pool = pool
@@ -125,9 +125,13 @@ class PooledEngine:
         self._threads: dict[Purpose, ThreadPoolExecutor] | None = None
 
     @property
-    def store(self) -> Path:
-        """Return the path of the store, which may not exist yet."""
+    def store(self) -> Path | StoreUrl:
+        """Return the path of the store, which may not exist yet, or its address."""
         return self._store
+
+    @property
+    def _is_there(self) -> bool:
+        return is_there(self._store)
 
     @property
     def is_busy(self) -> bool:
@@ -143,7 +147,7 @@ class PooledEngine:
         """Return the engine for reads; without a store, an empty temporary one: a search creates no store."""
         with self._turn:
             self._close_replaced()
-            if self._engine is None and os.path.lexists(self._store):
+            if self._engine is None and self._is_there:
                 self._engine = self._opened(self._store)
             return self._engine or self._empty()
 
@@ -157,11 +161,11 @@ class PooledEngine:
 
     def _close_replaced(self) -> None:
         """Close an engine whose file was replaced, to open the new one; a deleted file may come back."""
-        if self._engine is not None and not self._engine.maintenance.is_current and os.path.lexists(self._store):
+        if self._engine is not None and not self._engine.maintenance.is_current and self._is_there:
             engine, self._engine = self._engine, None
             engine.close()
 
-    def _opened(self, store: Path) -> Engine:
+    def _opened(self, store: Path | StoreUrl) -> Engine:
         if self._pool is not None:
             self._pool.make_room(self)
         self._failed = True
@@ -177,7 +181,7 @@ class PooledEngine:
 
     def warm(self) -> None:
         """Open an existing store before the first request; if that fails, the requests report the error."""
-        if os.path.lexists(self._store):
+        if self._is_there:
             self._begun(lambda: self.probe(_NOT_PLAIN), "read")
 
     def probe(self, question: str, limit: int | None = None) -> None:

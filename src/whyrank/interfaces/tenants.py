@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ class Tenant(NamedTuple):
     """One tenant of a server: name, store, token, visible scopes and permissions."""
 
     name: str
-    store: Path
+    store: Path | settings.StoreUrl
     token: str | None
     scopes: tuple[str, ...] = ()
     is_multi_scope: bool = False
@@ -64,6 +63,8 @@ def check_stores(whom: ServedTenants, check: Callable[[Path], None]) -> None:
     """
     for one in whom.tenants:
         try:
+            if not isinstance(one.store, Path):
+                continue
             if one.name:
                 _make_folder(one.store.parent)
             check(one.store)
@@ -84,7 +85,7 @@ def _make_folder(place: Path) -> None:
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings for the arguments a server was started with."""
-    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
+    store = None if asked.store is None else settings.store_setting(asked.store)
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
@@ -103,12 +104,20 @@ def tenants_in(file: str) -> list[Tenant]:
             f"{file} names no tenant", 'write a table for each tenant: [alice], store = "…", token_file = "…"'
         )
     _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
-    _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
+    _refuse_shared([(one.name, _place_of(one.store)) for one in tenants], "store")
     secrets = [path, *(folder / table["token_file"] for table in tables.values())]
     return [
-        one._replace(files=_files_of(one, [other.store for other in tenants if other != one] + secrets))
+        one._replace(
+            files=_files_of(
+                one, [other.store for other in tenants if other != one and isinstance(other.store, Path)] + secrets
+            )
+        )
         for one in tenants
     ]
+
+
+def _place_of(store: Path | settings.StoreUrl) -> str:
+    return str(store.resolve()) if isinstance(store, Path) else store.url
 
 
 def _files_of(tenant: Tenant, others: Sequence[Path]) -> Path | None:
@@ -129,12 +138,16 @@ def _tenant(name: str, table: Any, folder: Path) -> Tenant:
         raise ConfigError(f"the scopes of {name} are {scopes!r}", 'write a list: scopes = ["user:42"]')
     return Tenant(
         name,
-        settled(folder / _text(name, table, "store")),
+        _store_of(_text(name, table, "store"), folder / f"{name}.db"),
         token_from(str(folder / _text(name, table, "token_file")), None).text,
         tuple(str(scope_of(scope)) for scope in scopes),
         _yes(name, table, "multi_scope"),
         _yes(name, table, "read_only"),
     )
+
+
+def _store_of(named: str, beside: Path) -> Path | settings.StoreUrl:
+    return settings.StoreUrl(named, beside) if settings.is_url(named) else settled(beside.parent / named)
 
 
 def _text(name: str, table: Mapping[str, Any], key: str) -> str:

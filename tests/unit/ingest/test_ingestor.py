@@ -13,7 +13,7 @@ from whyrank.errors import IngestError, ProviderError
 from whyrank.ingest.documents import ChunkSize, memories_in
 from whyrank.ingest.pipeline import Ingestor, Report, Settings
 from whyrank.protocols import Changes, Embedder
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import GLOBAL, Entry, Memory, Scope
 from whyrank.types.query import Where

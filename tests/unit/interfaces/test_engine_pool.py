@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +23,6 @@ from whyrank.providers.wordllama import WordLlama
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_a_store_that_was_replaced_is_opened_and_one_that_was_deleted_is_missed(
     tmp_path: Path, pooled: PooledEngine
 ) -> None:
     path = pooled.store
+    assert isinstance(path, Path)
     pooled.writing().add("of the first file")
     kept = tmp_path / "kept.db"
     with whyrank.open(kept, embedding="none") as other:

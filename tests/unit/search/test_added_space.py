@@ -13,7 +13,7 @@ from whyrank.engine.engine import Engine
 from whyrank.engine.spaces import Makers
 from whyrank.errors import ProviderUnavailable
 from whyrank.ranking.recipes import RECIPES
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Scope
 from whyrank.types.trail import replay

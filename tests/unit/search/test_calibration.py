@@ -29,7 +29,7 @@ from whyrank.search.confidence import (
     notices_about,
 )
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact

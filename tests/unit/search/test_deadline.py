@@ -17,7 +17,7 @@ from whyrank.interfaces.engine_pool import timeout_of
 from whyrank.protocols import Changes, Vector
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact

@@ -68,7 +68,7 @@ def test_one_fetch_reads_all_that_is_shown(engine: whyrank.Engine) -> None:
     fetched: list[str] = []
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_qualname == "SqliteStore.fetch":
+        if event == "call" and frame.f_code.co_qualname == "IndexedStore.fetch":
             fetched.append(frame.f_code.co_name)
 
     sys.setprofile(watch)

@@ -9,7 +9,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope

@@ -11,7 +11,7 @@ from whyrank.protocols import Changes
 from whyrank.ranking.recipes import RECIPES, Adjustments, adjusted
 from whyrank.search.explain import origins_by_recipe
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Source
 from whyrank.types.query import Query

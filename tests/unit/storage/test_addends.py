@@ -11,7 +11,7 @@ import pytest
 
 from whyrank.analysis.document import content_hash, entry_for
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Source
 from whyrank.types.query import Where

@@ -435,7 +435,7 @@ def test_counters_of_a_store_only_ever_rise(store: Path, opened: Callable[[Path]
 RESTORE = """
 from pathlib import Path
 from whyrank.storage.sqlite.backups import restore_backup
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 def act(store, target):
     opened = lambda copy, index: SqliteStore(copy, index).close()

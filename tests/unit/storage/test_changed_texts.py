@@ -19,7 +19,7 @@ from whyrank.storage.sqlite.check import check_store
 from whyrank.storage.sqlite.database import check_body
 from whyrank.storage.sqlite.doc_values import BLOCK
 from whyrank.storage.sqlite.repair import repair_store
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Scope
 from whyrank.types.query import Where

@@ -10,7 +10,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.postings.format import Inverted, one_page
 from whyrank.storage.sqlite.postings.reader import DocumentFrequencyCache, tally
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.types.memory import GLOBAL, Memory
 
 if TYPE_CHECKING:

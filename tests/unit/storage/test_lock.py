@@ -16,7 +16,7 @@ from tests.processes import started
 from whyrank.storage.sqlite import lock as lock_module
 from whyrank.storage.sqlite.database import Database, connect
 from whyrank.storage.sqlite.lock import locked, side_lock
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path

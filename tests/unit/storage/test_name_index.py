@@ -15,7 +15,7 @@ from whyrank.analysis.names import probe_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.schema import prepare
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.types.memory import Memory, Scope
 from whyrank.types.query import Where
 

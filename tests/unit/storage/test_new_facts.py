@@ -22,7 +22,7 @@ from whyrank.errors import StoreLocked
 from whyrank.protocols import Arrival, Changes
 from whyrank.storage.sqlite.database import connect
 from whyrank.storage.sqlite.lock import locked
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import GLOBAL, Memory, Scope
 from whyrank.types.query import Where

@@ -25,7 +25,7 @@ from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged, pack, unpack
 from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from whyrank.storage.sqlite.schema import give_tokens_rows, number_pages
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import GLOBAL, Entry, Memory, Scope, Source

@@ -12,7 +12,7 @@ import whyrank
 from tests.damage import ask, told
 from whyrank.analysis.document import content_hash, entry_for
 from whyrank.storage.sqlite.rows import COLUMNS, read_row, to_row
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 
 if TYPE_CHECKING:

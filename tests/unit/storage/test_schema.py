@@ -14,7 +14,7 @@ from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.check import check_store
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration, prepare
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 
 GOLDEN = Path(__file__).parents[2] / "golden/stores"
 NEXT = (

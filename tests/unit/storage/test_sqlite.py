@@ -19,7 +19,7 @@ from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Database, translated
 from whyrank.storage.sqlite.database import sqlite3 as library  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.rows import _PLACES_KEPT, Places, RowCache
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
 from whyrank.types.query import Where

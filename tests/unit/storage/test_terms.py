@@ -14,7 +14,7 @@ from whyrank.storage.sqlite.database import Connection, connect, run_script
 from whyrank.storage.sqlite.postings import segments, terms
 from whyrank.storage.sqlite.postings.format import TABLES
 from whyrank.storage.sqlite.postings.terms import FIELD, FIRST, key_for
-from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import fact
 from whyrank.types.memory import GLOBAL
 

@@ -16,7 +16,7 @@ from .test_vectors import COUNT, SPACE, cloud, filled, grow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whyrank.storage.sqlite.store import SqliteStore
+    from whyrank.storage.store import SqliteStore
 
 
 def whole(store: SqliteStore) -> tuple[CachedVectors, CachedVectors]:

@@ -12,9 +12,9 @@ from whyrank.errors import SpaceMismatch
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.doc_values import BLOCK
 from whyrank.storage.sqlite.postings.kernel import COMPILED, KERNEL, NUMPY, Kernel
-from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.storage.sqlite.vectors import index
 from whyrank.storage.sqlite.vectors.table import signs_of
+from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types.memory import Scope, Source
 from whyrank.types.query import Where

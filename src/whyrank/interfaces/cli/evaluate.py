@@ -128,7 +128,7 @@ def _place_of(asked: argparse.Namespace) -> Path | None:
     if asked.keep != BESIDE_THE_STORE:
         return None if asked.keep is None else Path(asked.keep)
     config = settings_of(asked)
-    if not config.store.is_file():
+    if not config.has_store:
         raise ConfigError(f"there is no store at {config.store} to keep it beside", "name a file, or a --store")
     return config.evaluation
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.document import READER_VERSION
+from ...config import load as settings
 from ...engine.arguments import MAX_FACT_CHARACTERS, UNSAID, scope_of
 from ...engine.engine import check_workspace
 from ...engine.open import check_backup, count_memories, served_llm
@@ -168,9 +168,9 @@ _EARLIER = "indexed by an earlier whyrank"
 def doctor(asked: argparse.Namespace) -> int:
     """Check the file, the words and the vectors of a store; with `--repair`, repair them."""
     place = settings_of(asked).store
-    if not os.path.lexists(place):
+    if not settings.is_there(place):
         raise StoreError(f"there is no store at {place}", "`whyrank ingest PATH` creates one; --store names another")
-    if not place.is_file():
+    if isinstance(place, Path) and not place.is_file():
         open_or_make(asked).close()  # opening it reports what it is instead
     if asked.give_up:
         return _give_up(asked)
@@ -292,7 +292,7 @@ def backup(asked: argparse.Namespace) -> int:
 def restore(asked: argparse.Namespace) -> int:
     """Replace the content of the store by that of a backup."""
     store = settings_of(asked).store
-    if not asked.yes:
+    if isinstance(store, Path) and not asked.yes:
         check_backup(asked.file, store)
         _confirm_restoring(asked, str(store), count_memories(store))
     with output.progress("restore", quiet=asked.json) as tick:

@@ -97,7 +97,7 @@ def _particulars(found: Model, vectors: int) -> list[str]:
 
 def _states(config: settings.Config) -> list[SpaceState]:
     """Return every space of the store, if it exists, without loading a model."""
-    if not config.store.is_file():
+    if not config.has_store:
         return []
     with open_engine(config.store, workspace=config.workspace, embedding="none") as engine:
         return engine.models.list()
@@ -155,7 +155,7 @@ def _use(asked: argparse.Namespace) -> int:
 
 def _would_change(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
     found, waiting = model_named(asked.name, config.models, served_card(config)), 0
-    if config.store.is_file() and found.space:
+    if config.has_store and found.space:
         with open_engine(config.store, workspace=config.workspace, embedding="none") as engine:
             waiting = engine.status(found.space).without_vector
     file = str(config.workspace / settings.WORKSPACE_FILE)
@@ -166,7 +166,7 @@ def _would_change(asked: argparse.Namespace, config: settings.Config) -> ModelRe
 def _changed(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
     name, is_new = _fetched(asked, config)
     done = ModelChange("", name, "", True, 0, 0)
-    if config.store.is_file() and name != "none":
+    if config.has_store and name != "none":
         opened = open_engine(config.store, workspace=config.workspace, embedding=config["embedding"])
         with opened as engine, output.progress("embedding", quiet=asked.json) as tick:
             done = engine.models.use(name, check=asked.check, force=asked.force, progress=tick)
@@ -222,7 +222,7 @@ def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
 
     if asked.dry_run or asked.check:
         raise ConfigError("--background prints no report", "leave out --dry-run and --check, or --background")
-    if not config.store.is_file():
+    if not config.has_store:
         raise StoreError(f"there is no store at {config.store}", "`whyrank ingest PATH` makes it")
     command = [sys.executable, "-m", "whyrank", "model", asked.action, asked.name, "--store", str(config.store)]
     command += ["--workspace", str(config.workspace)]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ...analysis.snippets import snippet
 from ...config import load as settings
 from ...formatting import counted, on_one_line
-from ...ingest.paths import settled
 from ..errors import FORMAT
 from ..sanitize import visible, visible_json
 from ..serialize import UNREMARKABLE, moment
@@ -37,7 +36,7 @@ _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings for the arguments of this call."""
-    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
+    store = None if asked.store is None else settings.store_setting(asked.store)
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 

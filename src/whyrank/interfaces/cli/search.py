@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import sys
 import time
@@ -61,7 +60,7 @@ def ingest(asked: argparse.Namespace) -> int:
 @contextmanager
 def writable(asked: argparse.Namespace) -> Iterator[Engine]:
     """Open or create the store; a dry run without a store uses a temporary one."""
-    if not asked.dry_run or settings_of(asked).store.exists():
+    if not asked.dry_run or settings.is_there(settings_of(asked).store):
         with open_or_make(asked) as engine:
             yield engine
         return
@@ -240,7 +239,7 @@ def recipes(asked: argparse.Namespace) -> int:
 def open_existing(asked: argparse.Namespace) -> Engine:
     """Open an existing store: a search must not create one."""
     store = settings_of(asked).store
-    if not os.path.lexists(store):
+    if not settings.is_there(store):
         raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` creates one; --store names another")
     return open_or_make(asked)
 

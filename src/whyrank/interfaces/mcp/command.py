@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...config.load import TOKEN_VARIABLE
+from ...config.load import TOKEN_VARIABLE, StoreUrl
 from ...engine.arguments import scope_of
 from ...engine.engine import check_store
 from ...engine.open import open_engine
@@ -156,7 +156,7 @@ def _check_place(asked: argparse.Namespace) -> None:
 
 
 def _pooled_engine(
-    asked: argparse.Namespace, store: Path, stack: ExitStack, pool: EnginePool | None = None
+    asked: argparse.Namespace, store: Path | StoreUrl, stack: ExitStack, pool: EnginePool | None = None
 ) -> PooledEngine:
     pooled = PooledEngine(store, partial(open_engine, workspace=asked.workspace, embedding=asked.embedding), pool)
     stack.callback(pooled.close)

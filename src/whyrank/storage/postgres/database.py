@@ -95,6 +95,7 @@ class PostgresDatabase:
         """Return the pool of this process: connections of a parent are not its child's."""
         with self._turn:
             if self._pool is None or self._process != os.getpid():
+                self._check()
                 self._pool = ConnectionPool(
                     self.address.dsn,
                     min_size=0,
@@ -106,7 +107,6 @@ class PostgresDatabase:
                     open=False,
                 )
                 self._process = os.getpid()
-                self._check()
                 self._pool.open()
             return self._pool
 

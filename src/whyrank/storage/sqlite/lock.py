@@ -52,6 +52,8 @@ class FlockedFile:
         try:
             fcntl.flock(self._file, _AT_ONCE)
         except BlockingIOError:
+            if seconds <= 0.0:
+                raise _timeout(self._path) from None
             self._wait(seconds)
         now = time.monotonic()
         if now > self._looked + _LOOK_SECONDS:
@@ -75,9 +77,7 @@ class FlockedFile:
             raise failed[0]
         if waiting.is_alive():
             self.close()
-            from filelock import Timeout  # imported late: needed only after a timeout
-
-            raise Timeout(str(self._path))
+            raise _timeout(self._path)
 
     def give_back(self) -> None:
         """Release the lock."""
@@ -114,6 +114,12 @@ class FilelockedFile:
     def close(self) -> None:
         """Release the lock if it is held."""
         self._lock.release(force=True)
+
+
+def _timeout(path: Path | str) -> Exception:
+    from filelock import Timeout  # imported late: needed only after a timeout
+
+    return Timeout(str(path))
 
 
 def _lock(file: int, failed: list[OSError]) -> None:

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL: the index over a backend that keeps its rows and pages on a server."""
+"""PostgreSQL beneath the index: schema, purge, and what `status` shows of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ...errors import ConfigError
 from ..backend import Description
 from ..sqlite import purge
 from ..sqlite.database import MOMENT
-from ..sqlite.postings.kernel import KERNEL, Kernel
-from ..sqlite.store import CACHE_MEGABYTES, IndexedStore
 from .connection import translated
 from .database import Address, PostgresDatabase
 from .schema import NEWEST, prepare
@@ -35,8 +33,8 @@ REMAINS = "the server's write-ahead log, its replicas and backups may hold what 
 class PostgresBackend:
     """One schema of a PostgreSQL database."""
 
-    def __init__(self, address: Address) -> None:
-        self.database = PostgresDatabase(address, MOMENT)
+    def __init__(self, url: str) -> None:
+        self.database = PostgresDatabase(Address.parse(url), MOMENT)
         self.location = self.database.location
         self.read_only = False
         self.is_current = True
@@ -81,12 +79,3 @@ class PostgresBackend:
             [size] = connection.execute(_SIZE).fetchone()
             server = connection.raw.info.server_version
         return Description(NEWEST, f"PostgreSQL {server // 10_000}.{server % 10_000}", int(size or 0))
-
-
-class PostgresStore(IndexedStore):
-    """Memories, keyword index, names, vectors and manifest in PostgreSQL."""
-
-    def __init__(
-        self, url: str, keyword: str = INDEX, cache_megabytes: int = CACHE_MEGABYTES, kernel: Kernel = KERNEL
-    ) -> None:
-        super().__init__(PostgresBackend(Address.parse(url)), keyword, cache_megabytes, kernel)

@@ -1,4 +1,4 @@
-"""The SQLite store: everything in one file, every change in one transaction."""
+"""The store: index, rows and metadata over one database, every change in one transaction."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from functools import partial, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from ...analysis.normalize import shared_bytes
-from ...errors import StoreError
-from ...protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
-from ...types.memory import Scope
-from ...types.query import Where
-from ..bm25 import spread
-from ..query_resolution import resolve
-from ..retrieval import retrieve
-from . import metadata, pending
-from . import purge as purge_module
-from .backend import SqliteBackend
-from .database import Connection, Row, leniently, meta_value, portions, raise_generation, rows_of
-from .disk import BALLAST_MEGABYTES, MEGABYTE
-from .doc_values import DocValues
-from .filters import Masks, clause_for
-from .history import take_keys
-from .index_reader import Caches, IndexReader
-from .indexes import DEFAULT, INDEXES, answering, index_to_come
-from .metadata import IndexName
-from .names import NameIndex
-from .postings.kernel import KERNEL, NUMPY, Kernel
-from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
-from .top_k import KeywordIndex, View
-from .vectors.index import VectorIndex
-from .vectors.table import damaged_vectors, stale_signs, write_signs
-from .writer import Writer, read_anew
+from ..analysis.normalize import shared_bytes
+from ..errors import StoreError
+from ..protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
+from ..types.memory import Scope
+from ..types.query import Where
+from .bm25 import spread
+from .query_resolution import resolve
+from .retrieval import retrieve
+from .sqlite import metadata, pending
+from .sqlite import purge as purge_module
+from .sqlite.backend import SqliteBackend
+from .sqlite.database import Connection, Row, leniently, meta_value, portions, raise_generation, rows_of
+from .sqlite.disk import BALLAST_MEGABYTES, MEGABYTE
+from .sqlite.doc_values import DocValues
+from .sqlite.filters import Masks, clause_for
+from .sqlite.history import take_keys
+from .sqlite.index_reader import Caches, IndexReader
+from .sqlite.indexes import DEFAULT, INDEXES, answering, index_to_come
+from .sqlite.metadata import IndexName
+from .sqlite.names import NameIndex
+from .sqlite.postings.kernel import KERNEL, NUMPY, Kernel
+from .sqlite.rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
+from .sqlite.top_k import KeywordIndex, View
+from .sqlite.vectors.index import VectorIndex
+from .sqlite.vectors.table import damaged_vectors, stale_signs, write_signs
+from .sqlite.writer import Writer, read_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ...protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
-    from ...types.memory import Memory, MemoryId, Order
-    from ...types.query import Analysis, Plan, Statistics
-    from ..backend import Backend
+    from ..protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
+    from ..types.memory import Memory, MemoryId, Order
+    from ..types.query import Analysis, Plan, Statistics
+    from .backend import Backend
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
@@ -525,3 +525,14 @@ class SqliteStore(IndexedStore):
         backend = SqliteBackend(path, ballast_megabytes)
         self._database = backend.database
         super().__init__(backend, keyword, cache_megabytes, kernel)
+
+
+class PostgresStore(IndexedStore):
+    """Memories, keyword index, names, vectors and manifest in one schema of a PostgreSQL database."""
+
+    def __init__(
+        self, url: str, keyword: str = DEFAULT, cache_megabytes: int = CACHE_MEGABYTES, kernel: Kernel = KERNEL
+    ) -> None:
+        from .postgres.backend import PostgresBackend  # psycopg takes a tenth of a second to import
+
+        super().__init__(PostgresBackend(url), keyword, cache_megabytes, kernel)
