@@ -300,6 +300,17 @@ class Retrieval:
     vectors: Mapping[MemoryId, Vector] = field(default_factory=dict)  # if the likeness of candidates is read
 
 
+class Hint(NamedTuple):
+    """What a block of reads will ask for, so that a store on a server fetches it together."""
+
+    scopes: frozenset[Scope] = frozenset()
+    spaces: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+NO_HINT = Hint()
+
+
 class Terms(Protocol):
     """Term dictionary: statistics and spellings of the visible memories, and the analyzers that made them."""
 
@@ -483,8 +494,8 @@ class Metadata(Protocol):
 class Store(Reader, Memories, Retriever, Spaces, Metadata, Protocol):
     """Storage of memories, read in snapshots and changed in transactions."""
 
-    def reading(self) -> AbstractContextManager[object]:
-        """Hold one consistent view for all reads inside the block."""
+    def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
+        """Hold one consistent view for all reads inside the block; the hint changes no answer."""
 
     @property
     def is_current(self) -> bool:

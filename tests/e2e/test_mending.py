@@ -39,6 +39,13 @@ def test_what_an_earlier_whyrank_has_read_is_named_and_mended(call: Run, old: st
     assert call("doctor", "--store", old).out == "file: in order\nwords: in order\nvectors: in order\n"
 
 
+def test_reindexing_alone_leaves_the_vectors_as_they_are(call: Run, old: str) -> None:
+    assert call("reindex", "--store", old).out == "6 memories reindexed\n"
+    assert call("reindex", "--json", "--store", old).data == {"reindexed": 0, "reader": READER_VERSION, "format": 1}
+    found = call("doctor", "--json", "--store", old).data
+    assert (found["words"]["old"], found["vectors"]["earlier"]) == (0, True)
+
+
 def test_the_json_of_the_doctor_tells_all(call: Run, old: str) -> None:
     found = call("doctor", "--json", "--store", old)
     assert found.status == 17

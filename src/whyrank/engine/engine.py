@@ -272,7 +272,7 @@ class Engine:
         widened: tuple[Notice, ...] = ()
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
-        with self._store.reading():
+        with self._store.reading(self._serving.hint(asked.where.scopes)):
             active = self._serving.current()
             results = Searcher(self._store, active.embedder, self._language, active.added).search(asked, chosen)
             readers = self._store.readers(asked.where.scopes)
@@ -312,7 +312,7 @@ class Engine:
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
         base, wish = self.config.wishes(recipe)
-        with self._store.reading():
+        with self._store.reading(self._serving.hint(asked.where.scopes)):
             active = self._serving.current()
             searcher = Searcher(self._store, active.embedder, self._language, active.added)
             found = pooled(searcher, asked, base, wish, self._reranking(base), likeness=likeness)
@@ -369,7 +369,7 @@ class Engine:
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
         chosen, wanted = self._recipe(recipe), identity_of(identity)
-        with self._store.reading():
+        with self._store.reading(self._serving.hint(asked.where.scopes)):
             active = self._serving.current()
             searcher = Searcher(self._store, active.embedder, self._language, active.added)
             if over is None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.document import READER_VERSION, entry_for
 from ..errors import ConfigError, ProviderUnavailable, StoreChanged, StoreError, WhyrankError
-from ..protocols import Changes, Embedder, Store
+from ..protocols import Changes, Embedder, Hint, Store
 from ..providers.registry import MissingModel
-from ..search.confidence import Calibration, is_due, keep_calibration
+from ..search.confidence import Calibration, is_due, keep_calibration, note_names
 from ..types.memory import Entry, Notice, Scope, visible
 from ..types.query import Where
 
@@ -126,6 +126,13 @@ class Serving:
         if not (isinstance(embedder, MissingModel) or isinstance(added, MissingModel)):  # it may be fetched meanwhile
             self._seen = (text, active)
         return active
+
+    def hint(self, scopes: frozenset[Scope] = frozenset()) -> Hint:
+        """Return what a call reads first of these scopes, with the embedders that were last in use."""
+        active = self._seen[1] if self._seen is not None else Active(self._configured)
+        spaces = [one.fingerprint for one in active[:2] if one is not None]
+        measured = [name for space in spaces or [""] for name in note_names(space, scopes)] if scopes else []
+        return Hint(scopes, spaces, [NOTE, *measured])
 
     def note(self) -> tuple[str, str] | None:
         """Return the note of the store in which the roles are recorded, by name and text; None without one."""

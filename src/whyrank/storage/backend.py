@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
+
 Done = TypeVar("Done")
+Asked = tuple[str, "Sequence[Any]"]  # a statement and its parameters
 Scrub = Callable[[Any, str], bool]
 
 
@@ -38,10 +41,13 @@ class Backend(Protocol):
     def prepare(self, keyword: str) -> None:
         """Create the tables, or bring them to the newest schema, and the keyword index of this name."""
 
-    def reading(self) -> AbstractContextManager[Any]:
-        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+    def reading(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Any]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
 
-    def writing(self) -> AbstractContextManager[Any]:
+        A server answers the foreseen statements together; their results are read when they are asked for.
+        """
+
+    def writing(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Any]:
         """Run one transaction; it is durable when the block has ended without an error."""
 
     def connection(self) -> AbstractContextManager[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ..analysis.normalize import shared_bytes
 from ..errors import StoreError
-from ..protocols import Fetched, FileRecord, SortingKey, StoreStatus, Written
+from ..protocols import NO_HINT, Fetched, FileRecord, Hint, SortingKey, StoreStatus, Written
 from ..types.memory import Scope
 from ..types.query import Where
 from .bm25 import spread
@@ -27,19 +27,22 @@ from .sqlite.disk import BALLAST_MEGABYTES, MEGABYTE
 from .sqlite.doc_values import DocValues
 from .sqlite.filters import Masks, clause_for
 from .sqlite.history import take_keys
-from .sqlite.index_reader import Caches, IndexReader
+from .sqlite.index_reader import Caches, IndexReader, foreseen_by
 from .sqlite.indexes import DEFAULT, INDEXES, answering, index_to_come
 from .sqlite.metadata import IndexName
 from .sqlite.names import NameIndex
+from .sqlite.postings.format import span_asked
 from .sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from .sqlite.rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
 from .sqlite.top_k import KeywordIndex, View
 from .sqlite.vectors.index import VectorIndex
 from .sqlite.vectors.table import damaged_vectors, stale_signs, write_signs
 from .sqlite.writer import Writer, read_anew
+from .sqlite.writer import foreseen_by as foreseen_by_arrival
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ..protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
@@ -91,7 +94,6 @@ class IndexedStore:
     def __init__(self, backend: Backend, keyword: str, cache_megabytes: int, kernel: Kernel) -> None:
         self._kernel = kernel
         self._backend = backend
-        self.reading = backend.reading  # one consistent view for all reads of this thread inside the block
         share = {name: cache_megabytes * MEGABYTE * part // 100 for name, part in _SHARES.items()}
         self._index_bytes = share["index"]
         self._masks = Masks(share["masks"])
@@ -103,7 +105,7 @@ class IndexedStore:
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = DocValues(
-            lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"]
+            lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"], span_asked
         )
         try:
             backend.attempt(lambda: self._prepare(keyword), frees=True)
@@ -170,7 +172,7 @@ class IndexedStore:
         return is_new
 
     def _take_in(self, arrival: Arrival) -> bool:
-        with self._backend.writing() as connection:
+        with self._backend.writing(foreseen_by_arrival(arrival)) as connection:
             if not pending.is_new(connection, arrival):
                 return False
             writing = self._writing(connection)
@@ -226,6 +228,10 @@ class IndexedStore:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
+    def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
+        """Hold one consistent view for all reads of this thread inside the block."""
+        return self._backend.reading(foreseen_by(hint))
+
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
         """Hold a snapshot of the file, and read it through the caches of this store."""
@@ -260,6 +266,7 @@ class IndexedStore:
     def retrieve(self, request: Request) -> Retrieval:
         """Take every run of the plan, then score all their candidates by every signal."""
         with self.reader() as reader:
+            reader.foresee(request)
             return retrieve(reader, request)
 
     @contextmanager

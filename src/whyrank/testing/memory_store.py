@@ -15,11 +15,13 @@ from ..analysis.query import MEMORY_FIELDS, is_said
 from ..analysis.tokenizer import marks_but_of, marks_of_language
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import (
+    NO_HINT,
     Arrival,
     Changes,
     Failure,
     Fetched,
     FileRecord,
+    Hint,
     Recall,
     SortingKey,
     Store,
@@ -420,7 +422,7 @@ class MemoryStore(MemoryReaders):
         self._failures: dict[tuple[str, str], Failure] = {}
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, hint: Hint = NO_HINT) -> Iterator[None]:
         """Hold one snapshot; there is no concurrent writer here."""
         yield
 

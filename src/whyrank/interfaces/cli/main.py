@@ -340,6 +340,7 @@ _MAINTENANCE = (
         _flag("--background", "run it in a background process"),
     )),
     Verb("embed", "models", "embed", "embed the memories that wait for a vector"),
+    Verb("reindex", "memories", "reindex", "index again what an earlier whyrank indexed"),
     Verb("doctor", "memories", "doctor", "check a store, and repair it", (
         _flag("--repair", "repair what can be rebuilt"),
         _flag("--deep", "rebuild all derived data, and compare"),

@@ -189,6 +189,17 @@ def doctor(asked: argparse.Namespace) -> int:
     return OK if found.is_whole else WAITING.exit_status
 
 
+def reindex(asked: argparse.Namespace) -> int:
+    """Reindex the memories that an earlier analyzer indexed."""
+    with open_existing(asked) as engine, output.progress("reindexing", quiet=asked.json) as tick:
+        done = engine.maintenance.reindex(tick)
+    if asked.json:
+        output.say_json({"reindexed": done, "reader": READER_VERSION, "format": FORMAT})
+    else:
+        output.say(f"{counted(done, 'memory', 'memories')} reindexed")
+    return OK
+
+
 def _give_up(asked: argparse.Namespace) -> int:
     """Delete the damaged memories that were set aside, and print their ids for the last time."""
     with open_or_make(asked) as engine:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtra, StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout, StoreUnavailable
@@ -19,9 +21,10 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-Parameters = "Sequence[Any] | Mapping[str, Any]"
+    from ..backend import Asked
+
 _LOST = ("08", "57P01", "57P02", "57P03")  # SQLSTATEs (or their beginnings) of connections that are gone
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _FULL = "53100"
@@ -38,6 +41,13 @@ _REFUSALS = (
 )
 
 
+@dataclass
+class Traffic:
+    """Count of the round trips of a process to its server, for measurements."""
+
+    trips: int = 0
+
+
 class NumericLoader(Loader):
     """Reads sums of integers as integers, not as decimals."""
 
@@ -47,62 +57,162 @@ class NumericLoader(Loader):
         return int(written) if written.lstrip(b"-").isdigit() else float(written)
 
 
-class Cursor:
-    """The rows of one statement."""
+class Foreseen:
+    """The rows of a statement that was sent ahead of its turn."""
 
-    def __init__(self, cursor: psycopg.Cursor[Any], lastrowid: int | None = None) -> None:
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = iter(rows)
+        self.rowcount = len(rows)
+        self.lastrowid = None
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows that are left."""
+        return [*self._rows]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
+class Cursor:
+    """The rows of one statement; in a transaction that writes, they are awaited when they are read."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any], connection: Connection, returns_id: bool = False) -> None:
         self._cursor = cursor
-        self.lastrowid = lastrowid
+        self._connection = connection
+        self._returns_id = returns_id
+        self._place = connection.sent
+
+    @cached_property
+    def lastrowid(self) -> int | None:
+        """Return the generated number of the inserted row."""
+        return self.fetchone()[0] if self._returns_id else None
 
     @property
     def rowcount(self) -> int:
         """Return how many rows were changed or found."""
+        self._connection.receive(self._place)
         return self._cursor.rowcount
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
+        self._connection.receive(self._place)
         return self._cursor.fetchone()
 
     def fetchall(self) -> list[Any]:
         """Return all rows that are left."""
+        self._connection.receive(self._place)
         return self._cursor.fetchall()
 
     def __iter__(self) -> Iterator[Any]:
+        self._connection.receive(self._place)
         return iter(self._cursor)
 
 
 class Connection:
-    """One connection, which takes the statements of the index; a transaction is begun and ended by its database."""
+    """One connection, which takes the statements of the index; a transaction is begun and ended by its database.
 
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+    A transaction that writes is one pipeline: statements are sent without waiting until a result is read.
+    """
+
+    def __init__(self, raw: psycopg.Connection[Any], traffic: Traffic) -> None:
         self.raw = raw
         self.text_factory: object = str  # PostgreSQL stores no text that is not UTF-8
-        self.statements = 0  # sent, for counts of round trips
+        self.sent = 0  # statements, and how many of these were answered
+        self._answered = 0
+        self._traffic = traffic
+        self._pipeline: psycopg.Pipeline | None = None
+        self._foreseen: dict[Asked, Sequence[Any]] = {}
+        self._ahead: dict[Asked, Cursor] = {}
 
     @property
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
         return self.raw.info.transaction_status != TransactionStatus.IDLE
 
-    def execute(self, statement: str, parameters: Any = ()) -> Cursor:
-        """Run one statement."""
-        self.statements += 1
+    def begin(self, statement: str, foreseen: Iterable[Asked] = ()) -> None:
+        """Begin a transaction that reads, and get the results of statements in the same round trip."""
+        with self.raw.pipeline():
+            self.raw.execute(statement)
+            cursors = {one: self._send(*one) for one in map(_as_key, foreseen)}
+        self._traffic.trips += 1
+        self._foreseen.update((asked, cursor.fetchall()) for asked, cursor in cursors.items())
+
+    @contextmanager
+    def pipelined(self) -> Iterator[None]:
+        """Send statements inside the block without waiting for their results."""
+        with self.raw.pipeline() as self._pipeline:
+            try:
+                yield
+            finally:
+                self._ahead.clear()
+                self._pipeline = None
+
+    def receive(self, place: int | None = None) -> None:
+        """Wait for the results of the statements sent so far, unless the one at this place was answered."""
+        if self._pipeline is not None and (self.sent if place is None else place) > self._answered:
+            self._traffic.trips += 1
+            self._pipeline.sync()
+            self._answered = self.sent
+
+    def foresee(self, asked: Iterable[Asked]) -> None:
+        """Send statements together, for when they are executed.
+
+        The results of a snapshot serve as often as they are asked for, those of a transaction that writes once.
+        """
+        if self._pipeline is not None:
+            for one in map(_as_key, asked):
+                self._ahead[one] = self._issue(*one)
+            return
+        wanted = [one for one in dict.fromkeys(map(_as_key, asked)) if one not in self._foreseen]
+        if len(wanted) > 1:
+            with self.raw.pipeline():
+                cursors = {one: self._send(*one) for one in wanted}
+            self._traffic.trips += 1
+            self._foreseen.update((asked, cursor.fetchall()) for asked, cursor in cursors.items())
+
+    def _send(self, statement: str, parameters: Any) -> psycopg.Cursor[Any]:
         asked = translate(statement)
-        cursor = self.raw.execute(asked.text, asked.bind(parameters))
-        row = cursor.fetchone() if asked.returns_id else None
-        return Cursor(cursor, row[0] if row is not None else None)
+        return self.raw.execute(asked.text, asked.bind(parameters))
+
+    def _issue(self, statement: str, parameters: Any) -> Cursor:
+        cursor = self._send(statement, parameters)
+        self.sent += 1
+        return Cursor(cursor, self, translate(statement).returns_id)
+
+    def execute(self, statement: str, parameters: Any = ()) -> Cursor | Foreseen:
+        """Run one statement, or return the foreseen result of it."""
+        if (self._foreseen or self._ahead) and not hasattr(parameters, "keys"):
+            asked = _as_key((statement, parameters))
+            known = self._foreseen.get(asked)
+            if known is not None:
+                return Foreseen(known)
+            if asked in self._ahead:
+                return self._ahead.pop(asked)
+        if self._pipeline is None:
+            self._traffic.trips += 1
+        return self._issue(statement, parameters)
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> Cursor:
         """Run one statement for every row of parameters, in one pipeline."""
         asked, cursor = translate(statement), self.raw.cursor()
         bound = [asked.bind(row) for row in rows]
         if bound:
-            self.statements += 1
+            if self._pipeline is None:
+                self._traffic.trips += 1
+            self.sent += 1
             cursor.executemany(asked.text, bound)
-        return Cursor(cursor)
+        return Cursor(cursor, self)
 
     def set_progress_handler(self, handler: object, steps: int) -> None:
         """Do nothing: the server's `statement_timeout` ends statements that take too long."""
+
+
+def _as_key(asked: Asked) -> Asked:
+    return asked[0], (*asked[1],)
 
 
 def is_lost(error: psycopg.Error) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -14,10 +15,12 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...errors import ConfigError, StoreError, StoreUnavailable
-from .connection import Connection, NumericLoader, is_conflict, is_lost, translated
+from .connection import Connection, NumericLoader, Traffic, is_conflict, is_lost, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..backend import Asked
 
 Done = TypeVar("Done")
 SCHEMES = ("postgresql", "postgres")
@@ -28,7 +31,7 @@ ATTEMPTS = 5  # of a transaction that met another, or whose connection was lost 
 FIRST_PAUSE_SECONDS = 0.05  # before the second attempt; each later one waits twice as long
 CONNECT_SECONDS = 10
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_LOCK = "SELECT pg_advisory_xact_lock(hashtext(current_schema()))"  # one writer at a time, over all hosts
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('{schema}'))"  # one writer at a time, over all hosts
 
 
 class Address(NamedTuple):
@@ -85,11 +88,14 @@ class PostgresDatabase:
         self.address = address
         self.location = str(address)
         self.read_only = False
+        self._lock = _LOCK.format(schema=address.schema)
         self._moment = moment  # the statement that reads the generation
         self._local = threading.local()
         self._pool: ConnectionPool[Any] | None = None
+        self._ending: ThreadPoolExecutor | None = None  # ends snapshots, as nobody needs to wait for that
         self._process = 0
         self._turn = threading.Lock()
+        self.traffic = Traffic()
 
     def _connections(self) -> ConnectionPool[Any]:
         """Return the pool of this process: connections of a parent are not its child's."""
@@ -106,6 +112,7 @@ class PostgresDatabase:
                     reconnect_timeout=CONNECT_SECONDS,
                     open=False,
                 )
+                self._ending = ThreadPoolExecutor(1, "whyrank-snapshots")
                 self._process = os.getpid()
                 self._pool.open()
             return self._pool
@@ -122,9 +129,16 @@ class PostgresDatabase:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Hold a connection of the pool, outside a transaction."""
+        raw = self._take()
         try:
-            with self._connections().connection() as raw:
-                yield Connection(raw)
+            yield Connection(raw, self.traffic)
+        finally:
+            self._connections().putconn(raw)
+
+    def _take(self) -> psycopg.Connection[Any]:
+        try:
+            taken: psycopg.Connection[Any] = self._connections().getconn()
+            return taken
         except PoolTimeout as error:
             raise StoreUnavailable(
                 f"{self.location}: no connection was free for {WAIT_SECONDS:g} s",
@@ -132,13 +146,17 @@ class PostgresDatabase:
             ) from error
 
     @contextmanager
-    def reading(self) -> Iterator[Snapshot]:
-        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+    def reading(self, foreseen: Iterable[Asked] = ()) -> Iterator[Snapshot]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
+
+        Foreseen statements are sent with its beginning, in one round trip.
+        """
         held: Snapshot | None = getattr(self._local, "snapshot", None)
         if held is not None:
+            held.connection.foresee(foreseen)
             yield held
             return
-        with translated(self.location), self._begun() as connection:
+        with translated(self.location), self._begun([(self._moment, ()), *foreseen]) as connection:
             try:
                 generation, has_lost = connection.execute(self._moment).fetchone()
                 self._local.snapshot = Snapshot(connection, int(generation), bool(has_lost))
@@ -147,43 +165,61 @@ class PostgresDatabase:
                 self._local.snapshot = None
 
     @contextmanager
-    def _begun(self) -> Iterator[Connection]:
+    def _begun(self, foreseen: Sequence[Asked]) -> Iterator[Connection]:
         """Hold a connection in a read transaction; one that the server has closed meanwhile is replaced."""
+        connection = self._begin(foreseen)
+        try:
+            yield connection
+        finally:
+            pool, ending = self._connections(), self._ending
+            assert ending is not None
+            ending.submit(_end_snapshot, connection.raw, pool)
+
+    def _begin(self, foreseen: Sequence[Asked]) -> Connection:
         for attempt in range(ATTEMPTS):
-            with self.connection() as connection:
-                try:
-                    connection.execute(_SNAPSHOT)
-                except psycopg.Error as error:
-                    connection.raw.close()
-                    if not is_lost(error) or attempt == ATTEMPTS - 1:
-                        raise
-                    continue
-                try:
-                    yield connection
-                finally:
-                    if not connection.raw.closed:
-                        connection.execute("ROLLBACK")  # nothing was written
-                return
+            connection = Connection(self._take(), self.traffic)
+            try:
+                connection.begin(_SNAPSHOT, foreseen)
+            except BaseException as error:
+                connection.raw.close()
+                self._connections().putconn(connection.raw)
+                if not (isinstance(error, psycopg.Error) and is_lost(error)) or attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return connection
+        raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
-    def writing(self) -> Iterator[Any]:
-        """Run one transaction; it is durable when the block has ended without an error."""
-        with translated(self.location), self.connection() as connection:
-            connection.execute("BEGIN")
+    def writing(self, foreseen: Iterable[Asked] = ()) -> Iterator[Any]:
+        """Run one transaction; it is durable when the block has ended without an error.
+
+        Foreseen statements are sent with its beginning, in one round trip.
+        """
+        with translated(self.location), self.connection() as connection, connection.pipelined():
             try:
-                connection.execute(_LOCK)
+                connection.execute("BEGIN")
+                connection.execute(self._lock)
+                connection.foresee(foreseen)
                 yield connection
             except BaseException:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
+                _roll_back(connection)
                 raise
             self._commit(connection)
+
+    @contextmanager
+    def migrating(self) -> Iterator[Connection]:
+        """Run one transaction of scripts, which no pipeline can take."""
+        with translated(self.location), self.connection() as connection, connection.raw.transaction():
+            connection.execute(self._lock)
+            yield connection
 
     def _commit(self, connection: Connection) -> None:
         try:
             connection.execute("COMMIT")
+            connection.receive()
         except psycopg.Error as error:
             if not is_lost(error):
+                _roll_back(connection)  # a statement before it has failed
                 raise
             raise _CommitLost(
                 f"the connection to {self.location} was lost while a change was committed, so it may be stored or not",
@@ -208,6 +244,24 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close the pool."""
         with self._turn:
-            if self._pool is not None and self._process == os.getpid():
+            if self._pool is not None and self._ending is not None and self._process == os.getpid():
+                self._ending.shutdown()
                 self._pool.close()
             self._pool = None
+
+
+def _roll_back(connection: Connection) -> None:
+    """Roll a transaction back; its statements may have failed, or the connection was lost."""
+    with suppress(psycopg.Error):
+        connection.receive()
+    with suppress(psycopg.Error):
+        connection.execute("ROLLBACK")
+        connection.receive()
+
+
+def _end_snapshot(raw: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
+    """Return a connection to its pool; nothing was written in its transaction."""
+    with suppress(psycopg.Error):
+        raw.execute("ROLLBACK")
+    with suppress(ValueError):  # the pool was closed meanwhile
+        pool.putconn(raw)

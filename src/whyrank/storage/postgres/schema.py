@@ -171,7 +171,7 @@ def version_of(connection: Connection) -> int:
 
 def _migrate(database: PostgresDatabase, migration: Migration) -> None:
     """Run one migration, unless another process has done so meanwhile."""
-    with database.writing() as connection:
+    with database.migrating() as connection:
         raw = connection.raw
         raw.execute(f'CREATE SCHEMA IF NOT EXISTS "{database.address.schema}"')
         if version_of(connection) < migration.version:

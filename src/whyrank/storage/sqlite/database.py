@@ -25,7 +25,7 @@ from .lock import set_log_aside, side_lock
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 else:
     # pysqlite3 carries a SQLite without the WAL-reset bug of 3.7.0 to 3.51.2; where it has no wheel, the stdlib serves.
     try:
@@ -103,6 +103,7 @@ MOMENT = (
 _OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 Identity = tuple[int, int]  # device and inode
+Asked = tuple[str, "Sequence[Any]"]  # a statement and its parameters
 
 
 class Database:
@@ -196,8 +197,11 @@ class Database:
         finally:
             held.turn.release()
 
-    def reading(self) -> AbstractContextManager[Snapshot]:
-        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+    def reading(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Snapshot]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
+
+        Nothing is gained by running foreseen statements earlier than they are needed.
+        """
         # A search opens dozens of nested blocks: those must cost nothing.
         held: _Reader | None = getattr(self._local, "reader", None)
         if held is not None and not held.is_closed and held.connection.in_transaction:
@@ -225,7 +229,7 @@ class Database:
             raise translate_error(self.path, error) from error
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, foreseen: Iterable[Asked] = ()) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
         self._enter()
         try:
@@ -556,6 +560,7 @@ def undoable(connection: Connection) -> Iterator[None]:
     connection.execute("SAVEPOINT undoable")
     try:
         yield
+        settle_results(connection)
     except BaseException:
         if connection.in_transaction:  # on a full disk SQLite has rolled back already
             connection.execute("ROLLBACK TO undoable")
@@ -602,6 +607,21 @@ def rows_of(
             raise
     lenient(connection)
     return connection.execute(statement, parameters).fetchall()
+
+
+def foresee(connection: Any, asked: Iterable[Asked]) -> None:
+    """Fetch the results of statements together, where each would be a round trip to a server.
+
+    They are found when the same statements are executed in the same snapshot. SQLite is asked one by one.
+    """
+    if not isinstance(connection, Connection):
+        connection.foresee(asked)
+
+
+def settle_results(connection: Any) -> None:
+    """Wait for statements that were sent without waiting, so that their errors are raised here."""
+    if not isinstance(connection, Connection):
+        connection.receive()
 
 
 # Parsing a statement takes as long as fetching some dozen rows by it; binding a value twice costs next to nothing.
@@ -665,15 +685,18 @@ def translate_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 # -- the table `meta`, and the generation of the file in it -----------------------------------------------------------
 
-_RAISE = (
+RAISE = (
     "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) "
     f"WHERE key = 'generation' AND {_IS_GENERATION} RETURNING value"
 )
 
 
+META_VALUE = "SELECT value FROM meta WHERE key = ?"
+
+
 def meta_value(connection: Connection, key: str) -> Any:
     """Return the value of a key in `meta`, if there is one."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    row = connection.execute(META_VALUE, (key,)).fetchone()
     return row[0] if row else None
 
 
@@ -684,7 +707,7 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
 
 def raise_generation(connection: Connection) -> int:
     """Raise the generation of the file, inside the current transaction; return the new one."""
-    raised = connection.execute(_RAISE).fetchone()
+    raised = connection.execute(RAISE).fetchone()
     if raised is None:
         raise generation_unknown()
     return int(raised[0])

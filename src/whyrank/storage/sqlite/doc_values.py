@@ -21,7 +21,7 @@ from ...formatting import counted, which
 from ...protocols import UNREADABLE
 from ...types.memory import Entry, Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
-from .database import ChecksumError, Connection, add_checksum, check_body
+from .database import Asked, ChecksumError, Connection, add_checksum, check_body, foresee
 from .rows import NUMBERED, SELECT, as_far_as_legible, code
 
 SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
@@ -111,19 +111,21 @@ def vacant(count: int) -> Records:
     return records
 
 
+# Every memory ever stored took one row and one number of its scope, so the highest row bounds the count.
+NUMBERS = "SELECT numbers FROM scopes WHERE scope = ?"
+_BLOCK_AT = "SELECT records FROM records WHERE scope = ? AND first = ?"
+BOUNDS = (
+    "SELECT most, (SELECT number FROM memories WHERE scope = ? AND number < most AND typeof(number) = 'integer' "
+    "ORDER BY number DESC LIMIT 1) FROM (SELECT coalesce(max(given), 0) AS most FROM (SELECT max(row) AS given "
+    "FROM memories UNION ALL SELECT seq FROM sqlite_sequence WHERE name = 'memories' AND typeof(seq) = 'integer') "
+    "AS rows) AS bounds"
+)
+
+
 def numbers_given(connection: Connection, scope: str, said: object) -> int:
     """Return the count of numbers a scope has given out, from its memories if the stored count is damaged."""
-    # Every memory ever stored took one row and one number of its scope, so the highest row bounds the count.
-    [(most,)] = connection.execute(
-        "SELECT coalesce(max(most), 0) FROM (SELECT max(row) AS most FROM memories UNION ALL "
-        "SELECT seq FROM sqlite_sequence WHERE name = 'memories' AND typeof(seq) = 'integer')"
-    )
-    last = connection.execute(
-        "SELECT number FROM memories WHERE scope = ? AND number < ? AND typeof(number) = 'integer' "
-        "ORDER BY number DESC LIMIT 1",
-        (scope, most),
-    ).fetchone()
-    least = max(0, last[0] + 1) if last else 0
+    [(most, last)] = connection.execute(BOUNDS, (scope,))
+    least = max(0, last + 1) if last is not None else 0
     return said if isinstance(said, int) and least <= said <= most else least
 
 
@@ -142,12 +144,18 @@ class RecordWriter:
 
     def next_number(self, scope: str) -> int:
         """Return a number that no memory of the scope ever had."""
-        self._numbers[scope] = self._size(scope) + 1
+        self._numbers[scope] = self.size(scope) + 1
         return self._numbers[scope] - 1
 
-    def _size(self, scope: str) -> int:
+    def asked(self, places: Iterable[tuple[str, int]]) -> Iterator[Asked]:
+        """Yield the statements that read the blocks of some numbers of scopes."""
+        for scope, first in dict.fromkeys((scope, number - number % BLOCK) for scope, number in places):
+            yield _BLOCK_AT, (scope, first)
+
+    def size(self, scope: str) -> int:
+        """Return how many numbers a scope has given out."""
         if scope not in self._numbers:
-            known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
+            known = self._connection.execute(NUMBERS, (scope,)).fetchone()
             self._numbers[scope] = numbers_given(self._connection, scope, known[0] if known else None)
             if known is None and self._numbers[scope]:
                 self._unknown.add(scope)
@@ -164,7 +172,7 @@ class RecordWriter:
 
     def remove(self, scope: str, number: int) -> None:
         """Mark a memory as GONE; a number its scope never gave is refused: it would make an unreadable block."""
-        if not isinstance(number, int) or not 0 <= number < self._size(scope):
+        if not isinstance(number, int) or not 0 <= number < self.size(scope):
             raise StoreDamaged(f"a memory of {scope} has the number {number!r}, which is not valid", _MEND)
         self._changed[scope][number] = None
 
@@ -188,7 +196,7 @@ class RecordWriter:
             for first, records in self._blocks(scope, changes):
                 self._write(scope, first, records)
         for scope in {*self._changed, *self._touched, *self._names}:
-            size, (names, words) = self._size(scope), self._names.get(scope, (0, 0))
+            size, (names, words) = self.size(scope), self._names.get(scope, (0, 0))
             is_unknown = scope in self._unknown  # its earlier names were never counted
             self._connection.execute(
                 "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words) "
@@ -225,9 +233,7 @@ class RecordWriter:
             yield first, records
 
     def _stored(self, scope: str, first: int) -> Records:
-        stored = self._connection.execute(
-            "SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)
-        ).fetchone()
+        stored = self._connection.execute(_BLOCK_AT, (scope, first)).fetchone()
         if stored is None:
             return vacant(BLOCK)
         try:
@@ -257,7 +263,7 @@ def made_anew(connection: Connection, scope: str, first: int, tokens: StoredToke
 
 def set_aside_lost(connection: Connection, scope: str, first: int) -> None:
     """Set aside the memories that a block records and whose rows are lost, so that they are reported."""
-    stored = connection.execute("SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)).fetchone()
+    stored = connection.execute(_BLOCK_AT, (scope, first)).fetchone()
     for row, identity, _ in recorded(stored[0], scope, first) if stored else ():
         if connection.execute("SELECT 1 FROM memories WHERE row = ?", (row,)).fetchone() is None:
             connection.execute(ASIDE, (identity, scope, "", ""))
@@ -282,7 +288,17 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
 _ROW_LOST = (None, 0, 0)  # in place of the row of a scope that was lost
-_HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
+SCOPE_ROW = "SELECT numbers, changed, epoch FROM scopes WHERE scope = ?"
+HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
+_RECORDS = "SELECT first, records FROM records WHERE scope = ? AND changed > ? AND typeof(first) = 'integer'"
+_SUPERSEDED = f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}"
+_TIMED = (  # a time that is not a number was damaged, and limits nothing
+    "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
+    "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
+    "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
+    "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL) "
+    f"AND {NUMBERED}"
+)
 _ROWS = "SELECT number, row FROM memories WHERE scope = ?"
 _PRIME = 1_000_003  # keeps a sum of numbers times rows small
 _ROWS_CHECKSUM = f"SELECT count(*), sum((number + 1) * row % {_PRIME}) FROM memories WHERE scope = ?"  # from an index
@@ -453,8 +469,11 @@ class ScopeDocValues:
 class DocValues:
     """Cache of doc values by scope; a scope is read again only where it has changed."""
 
-    def __init__(self, tokens: StoredTokens, max_bytes: int = SHELF_BYTES) -> None:
+    def __init__(
+        self, tokens: StoredTokens, max_bytes: int = SHELF_BYTES, also: Callable[[str], Iterable[Asked]] = lambda _: ()
+    ) -> None:
         self._tokens = tokens
+        self._also = also  # statements that are asked next of a scope that has changed
         self._max_bytes = max_bytes
         self._shelves: OrderedDict[str, ScopeDocValues] = OrderedDict()
         self._located: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
@@ -467,12 +486,31 @@ class DocValues:
 
     def shelves(self, connection: Connection, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
         """Return the doc values of the scopes that exist, always in the same order."""
+        names = sorted(map(str, scopes))
+        foresee(connection, ((SCOPE_ROW, (scope,)) for scope in names))
         with self._turn:
-            found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
+            foresee(connection, self._foreseen(connection, names))
+            found = [self._shelf(connection, scope) for scope in names]
             kept = self.nbytes
             while kept > self._max_bytes and len(self._shelves) > len(scopes):
                 kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
         return [shelf for shelf in found if shelf is not None]
+
+    def _foreseen(self, connection: Connection, scopes: Sequence[str]) -> Iterator[Asked]:
+        """Yield the statements that read the scopes which have changed."""
+        for scope in scopes:
+            stored, known = connection.execute(SCOPE_ROW, (scope,)).fetchone(), self._shelves.get(scope)
+            if stored is None or (known is not None and known.changed == stored[1]):
+                continue
+            numbers, changed, epoch = stored
+            is_older = known is not None and known.changed < changed and known.epoch == epoch
+            yield BOUNDS, (scope,)
+            yield _RECORDS, (scope, known.changed if known is not None and is_older else -1)
+            yield _SUPERSEDED, (scope, numbers)
+            yield _TIMED, (scope, numbers)
+            if not is_older:
+                yield _ROWS_CHECKSUM, (scope,)
+            yield from self._also(scope)
 
     def locate(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
         """Return the places of rows in each scope; cached, as words and vectors use the same candidates."""
@@ -488,8 +526,8 @@ class DocValues:
             return {scope: shelf.broken for scope, shelf in self._shelves.items() if shelf.broken}
 
     def _shelf(self, connection: Connection, scope: str) -> ScopeDocValues | None:
-        stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()
-        is_lost = stored is None and connection.execute(_HOLDS_ANY, (scope,)).fetchone() is not None
+        stored = connection.execute(SCOPE_ROW, (scope,)).fetchone()
+        is_lost = stored is None and connection.execute(HOLDS_ANY, (scope,)).fetchone() is not None
         if stored is None and not is_lost:
             return None
         said, changed, epoch = stored or _ROW_LOST
@@ -509,10 +547,7 @@ class DocValues:
     ) -> ScopeDocValues:
         # After a rolled-back writer, or with another file under the same name, everything is read again.
         is_older = known is not None and known.changed < changed and len(known) <= numbers
-        blocks = connection.execute(
-            "SELECT first, records FROM records WHERE scope = ? AND changed > ? AND typeof(first) = 'integer'",
-            (scope, known.changed if known and is_older else -1),
-        ).fetchall()
+        blocks = connection.execute(_RECORDS, (scope, known.changed if known and is_older else -1)).fetchall()
         if not is_older:
             there = {first for first, _ in blocks}
             blocks += [(first, None) for first in range(0, numbers, BLOCK) if first not in there]
@@ -533,10 +568,7 @@ class DocValues:
         lost = known.lost if known and is_older else 0
         if not is_older and not _agree(connection, scope, columns):
             lost = self._put_right(connection, scope, columns, broken)
-        superseded = connection.execute(
-            f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}",
-            (scope, numbers),
-        ).fetchall()
+        superseded = connection.execute(_SUPERSEDED, (scope, numbers)).fetchall()
         return ScopeDocValues(
             scope,
             changed,
@@ -586,15 +618,7 @@ def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDA
 
 
 def _timed(connection: Connection, scope: str, size: int) -> Timed:
-    rows = connection.execute(
-        # A time that is not a number was damaged, and limits nothing.
-        "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
-        "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
-        "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
-        "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL) "
-        f"AND {NUMBERED}",
-        (scope, size),
-    ).fetchall()
+    rows = connection.execute(_TIMED, (scope, size)).fetchall()
     numbers, begins, ends = zip(*rows, strict=True) if rows else ((), (), ())
     return Timed(np.array(numbers, np.int64), np.array(begins, np.float64), np.array(ends, np.float64))
 

@@ -28,9 +28,10 @@ from .rows import CONTENT_KEY, code
 from .top_k import KeywordRun, NumberedMemory, Rows, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...types.memory import MemoryId
+    from .database import Asked
 
 _SCOPES_KEPT = 64
 _TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms
@@ -303,6 +304,10 @@ class Fts5Index:
             (json.dumps(list(marks)), *wall.parameters),
         )
         return dict(found.fetchall())
+
+    def asked(self, view: View, terms: Sequence[str], scopes: frozenset[Scope]) -> Iterator[Asked]:
+        """Yield nothing: this index is in SQLite, where no statement is a round trip."""
+        return iter(())
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories, counted once per generation."""

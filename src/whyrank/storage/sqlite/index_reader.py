@@ -14,17 +14,17 @@ from ...types.query import ONCE, Join, Repeats, Where
 from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best
 from . import metadata, pending
-from .database import meta_value, rows_of
-from .doc_values import lost_notice
+from .database import META_VALUE, foresee, meta_value, rows_of
+from .doc_values import HOLDS_ANY, SCOPE_ROW, lost_notice
 from .rows import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from ...protocols import Vector
+    from ...protocols import Hint, Request, Vector
     from ...types.memory import Former, Memory, MemoryId, Notice, Scope
     from ...types.trail import NameProbe
-    from .database import Connection
+    from .database import Asked, Connection
     from .names import NameIndex
     from .rows import RowCache
     from .top_k import KeywordRun, View
@@ -40,6 +40,17 @@ class Caches(NamedTuple):
     rows: RowCache
     vectors: VectorIndex
     names: NameIndex
+
+
+def foreseen_by(hint: Hint) -> Iterator[Asked]:
+    """Yield the statements that every search of some scopes begins with."""
+    yield metadata.INDEX_IN, ()
+    keys = [metadata.READERS, metadata.RESTORED, *map(metadata.dimensions_key, hint.spaces)]
+    for key in dict.fromkeys((*keys, *map(metadata.note_key, hint.notes))):
+        yield META_VALUE, (key,)
+    for scope in sorted(map(str, hint.scopes)):
+        yield SCOPE_ROW, (scope,)
+        yield HOLDS_ANY, (scope,)  # asked of a scope without a row
 
 
 class IndexReader:
@@ -59,6 +70,19 @@ class IndexReader:
         self.statistics = partial(view.keyword.statistics, view)
         self.beginning = partial(view.keyword.beginning, view)
         self.spelled = partial(view.keyword.spelled, view)
+
+    def foresee(self, request: Request) -> None:
+        """Read what the runs of a search need, in one round trip to a server."""
+        foresee(self.view.connection, self._asked(request))
+
+    def _asked(self, request: Request) -> Iterator[Asked]:
+        analysis, scopes = request.resolution.analysis, request.resolution.query.where.scopes
+        if "keyword" in request.plan.runs and analysis.asked:
+            yield from self.view.keyword.asked(self.view, analysis.asked, scopes)
+        if request.vector is not None:
+            yield from self._vectors.asked(self.view.shelves(scopes), request.space)
+        if "name" in request.plan.runs and analysis.probe.key:
+            yield from self._names.asked(sorted(map(str, scopes)), analysis.probe)
 
     def aborting(self, moment: float) -> AbstractContextManager[None]:
         """Abort statements inside the block after a deadline."""

@@ -18,10 +18,10 @@ from ...types.query import ONCE, Join, Repeats, Statistics, Where, as_asked, is_
 from ...types.results import Column, Signal
 from ...types.trail import TermTable
 from ..bm25 import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
-from .database import SAVE, ChecksumError, Connection, rows_of, run_script
+from .database import SAVE, ChecksumError, Connection, foresee, rows_of, run_script
 from .doc_values import NOWHERE, Flags, Integers, ScopeDocValues
 from .fts5 import Fts5Index
-from .metadata import IndexName, index_in
+from .metadata import INDEX_TO_COME, IndexName, index_in
 from .postings import segments
 from .postings.format import LIVE, TABLE_NAMES, TABLES, Text, live_segments, tokens_in
 from .postings.kernel import NUMPY, Kernel
@@ -31,9 +31,9 @@ from .rows import SELECT, to_memory
 from .top_k import KeywordIndex, KeywordRun, NumberedMemory, View, best_rows, combine_masks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from .database import Database
+    from .database import Asked, Database
     from .postings.reader import Postings
 
 CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
@@ -142,7 +142,8 @@ class PostingsIndex:
     def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
         """Return the places of a scope whose own texts hold a term, or which have a mark."""
         field = DATES if is_mark(term) else WORDS
-        [postings] = self._open_list(view, shelf).read_postings(view.connection, field, [term])
+        [lists] = self._open_lists(view, [shelf])
+        [postings] = lists.read_postings(view.connection, field, [term])
         return postings.joined.places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
@@ -261,6 +262,8 @@ class PostingsIndex:
         words = [*dict.fromkeys(terms)]
         is_many = len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words)
         frequency = dict.fromkeys(words, 0)
+        if not is_many:
+            foresee(view.connection, self._pages_asked(lists, [(WORDS, words)]))
         for scope in lists:
             if is_many:
                 counts = scope.counts(view.connection, words).tolist()
@@ -279,13 +282,9 @@ class PostingsIndex:
         if last is not None and last[0] == question:
             return last[1]
         lists = self._open_lists(view, shelves)
-        fields = [field for field in self._fields if field is not GRAMS or collection.has_letters]
-        wanted = [*wanted_terms(terms, fields)]
-        speakers = [term for term in terms if term.startswith(BY)] if collection.has_turns else []
+        wanted, speakers = self._wanted(collection, terms)
         postings: dict[tuple[Field, str], list[Postings]] = {}
-        for field, some in (*wanted, (DATES, speakers)):
-            exact = [as_asked(term) for term in some if is_several(term)]  # without their other spellings
-            read = [*dict.fromkeys((*some, *filter(None, exact)))]
+        for field, read in _with_exact((*wanted, (DATES, speakers))):
             for scope in lists if read else ():
                 for term, found in zip(read, scope.read_postings(view.connection, field, read), strict=True):
                     postings.setdefault((field, term), []).append(found)
@@ -299,6 +298,25 @@ class PostingsIndex:
         scores = Scores(collection, weighed, speaker, kernel=self._kernel)
         self._last = question, scores
         return scores
+
+    def _wanted(
+        self, collection: CollectionStatistics, terms: Sequence[str]
+    ) -> tuple[list[tuple[Field, Sequence[str]]], list[str]]:
+        """Return the terms of a query in each field, and those that name a speaker."""
+        fields = [field for field in self._fields if field is not GRAMS or collection.has_letters]
+        speakers = [term for term in terms if term.startswith(BY)] if collection.has_turns else []
+        return [*wanted_terms(terms, fields)], speakers
+
+    def asked(self, view: View, terms: Sequence[str], scopes: frozenset[Scope]) -> Iterator[Asked]:
+        """Yield the statements that read the lists of a query which are not cached."""
+        shelves = view.shelves(scopes)
+        wanted, speakers = self._wanted(self._open_collection(shelves), terms)
+        return self._pages_asked(self._open_lists(view, shelves), _with_exact((*wanted, (DATES, speakers))))
+
+    def _pages_asked(
+        self, lists: Sequence[PostingLists], wanted: Iterable[tuple[Field, Sequence[str]]]
+    ) -> Iterator[Asked]:
+        return (asked for field, terms in wanted for scope in lists for asked in scope.pages_asked(field, terms))
 
     def _open_collection(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
         """Return the collection statistics of some scopes, computed once per change."""
@@ -318,7 +336,20 @@ class PostingsIndex:
             return known
 
     def _open_lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
-        lists = [self._open_list(view, shelf) for shelf in shelves]
+        with self._turn:
+            known = {shelf.scope: own.stored for shelf in shelves if (own := self._known.get(shelf.scope)) is not None}
+            changed = [
+                (shelf, stored)
+                for shelf in shelves
+                if (stored := known.get(shelf.scope)) is None or stored.changed != shelf.changed
+            ]
+            for (shelf, _), stored in zip(changed, open_segments(view.connection, changed), strict=True):
+                self._known[shelf.scope] = PostingLists(shelf, stored, self._pages, self._kernel, self._list_bytes)
+                if not stored.is_consistent:
+                    self._pages.inconsistent.add(shelf.scope)
+            for shelf in shelves:
+                self._known.move_to_end(shelf.scope)
+            lists = [self._known[shelf.scope] for shelf in shelves]
         if len(self._known) > 1:
             self._evict_scopes(len(shelves))
         return lists
@@ -333,19 +364,6 @@ class PostingsIndex:
                 for lists in self._known.values():
                     lists.clear()
 
-    def _open_list(self, view: View, shelf: ScopeDocValues) -> PostingLists:
-        with self._turn:
-            known = self._known.get(shelf.scope)
-            if known is None or known.stored.changed != shelf.changed:
-                stored = open_segments(view.connection, shelf, known.stored if known else None)
-                known = self._known[shelf.scope] = PostingLists(
-                    shelf, stored, self._pages, self._kernel, self._list_bytes
-                )
-                if not stored.is_consistent:
-                    self._pages.inconsistent.add(shelf.scope)
-            self._known.move_to_end(shelf.scope)
-            return known
-
     def _find_damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
         known = [self._known.get(shelf.scope) for shelf in shelves]
         stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
@@ -358,6 +376,13 @@ class PostingsIndex:
         if living and self._pages.has_strays:
             return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` repairs it")]
         return []
+
+
+def _with_exact(wanted: Iterable[tuple[Field, Sequence[str]]]) -> Iterator[tuple[Field, list[str]]]:
+    """Yield the terms to read in each field: those asked for, and these without their other spellings."""
+    for field, some in wanted:
+        exact = [as_asked(term) for term in some if is_several(term)]
+        yield field, [*dict.fromkeys((*some, *filter(None, exact)))]
 
 
 def _plan_merges(connection: Connection) -> None:
@@ -419,14 +444,14 @@ def _index_unknown() -> StoreDamaged:
 
 def index_to_come(connection: Connection) -> KeywordIndex | None:
     """Return the index that is being built, if there is one."""
-    name = _meta(connection, "keyword-to-come")
+    name = _meta(connection, INDEX_TO_COME)
     return uncached_index(name) if name is not None else None
 
 
 def _begin(database: Database, name: str) -> None:
     """Create the new index, empty; drop an unfinished one of another name."""
     with database.writing() as connection:
-        current, to_come = _meta(connection, "keyword"), _meta(connection, "keyword-to-come")
+        current, to_come = _meta(connection, "keyword"), _meta(connection, INDEX_TO_COME)
         if current is None:
             if any(uncached_index(known).exists(connection) for known in INDEXES):
                 raise _index_unknown()
@@ -436,7 +461,7 @@ def _begin(database: Database, name: str) -> None:
             if to_come is not None:
                 uncached_index(to_come).drop(connection)
             uncached_index(name).create(connection)
-            _set(connection, "keyword-to-come", name)
+            _set(connection, INDEX_TO_COME, name)
             _set(connection, "keyword-moved", "0")
 
 

@@ -103,9 +103,13 @@ IndexName = tuple[str, str]  # the name of an index, and the generation since wh
 INDEX_NAMES = ("postings", "fts5")
 
 
+INDEX_TO_COME = "keyword-to-come"  # the key of `meta` with the index that is being built
+INDEX_IN = "SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')"
+
+
 def index_in(connection: Connection) -> IndexName | None:
     """Return the name of the live index of a file and the generation it is live since; None without one."""
-    said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
+    said = dict(connection.execute(INDEX_IN).fetchall())
     return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
 
 

@@ -26,7 +26,7 @@ from ...protocols import UNREADABLE
 from ...types.memory import Notice
 from ...types.trail import Name
 from ..bm25 import Scored
-from .database import Connection, Row, portions, rows_of
+from .database import Connection, Row, foresee, portions, rows_of
 from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ...types.query import Where
     from ...types.trail import NameProbe
+    from ..backend import Asked
 
 _ORPHANS = tuple(f"FROM {table} WHERE memory NOT IN (SELECT row FROM memories)" for table in ("names", "name_words"))
 _LAST_CHARACTER = "\U0010ffff"
@@ -149,7 +150,9 @@ class NameIndex:
                 self._restored = restored
         found: set[int] = set()
         is_whole = True
-        for scope in sorted(map(str, where.scopes)):
+        scopes = sorted(map(str, where.scopes))
+        foresee(connection, self.asked(scopes, probe))
+        for scope in scopes:
             if scope not in self._whole and connection.execute(MISCOUNTED, (scope,)).fetchall():
                 is_whole = False
             elif len(self._whole) < _SCOPES_KEPT:
@@ -174,23 +177,27 @@ class NameIndex:
             notices = (Notice(UNREADABLE, told), *notices)
         return Proposed(scored, notices)
 
+    def asked(self, scopes: Sequence[str], probe: NameProbe) -> Iterator[Asked]:
+        """Yield the statements that propose memories; those for a misspelt key take another trip."""
+        for scope in scopes:
+            if scope not in self._whole:
+                yield MISCOUNTED, (scope,)
+            if not probe.typos:
+                yield from _named_asked(scope, _keys_of(probe), probe)
+            yield from _prefixes_asked(scope, probe)
+
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""
-        keys = [probe.key, *windows_by_key(probe.windows)]
+        keys = _keys_of(probe)
         if probe.typos:
             keys += sorted(self._misspelt(connection, scope, probe.key))
         rows: set[int] = set()
-        words = words_key(probe.words)
-        for part, marks in portions(keys):  # no name has an empty key, and a repeated key is found once
-            found = connection.execute(
-                f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
-                "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
-                (scope, *part, scope, words),
-            )
-            rows.update(chain.from_iterable(found))
-        if 0 < len(probe.words) <= PARTIAL_WORDS:
-            rows |= _with_all_prefixes(connection, scope, probe.words)
-        return rows
+        for asked in _named_asked(scope, keys, probe):
+            rows.update(chain.from_iterable(connection.execute(*asked)))
+        beginning = [
+            {row for (row,) in connection.execute(*asked).fetchall()} for asked in _prefixes_asked(scope, probe)
+        ]
+        return rows.union(set.intersection(*beginning)) if beginning else rows
 
     def _misspelt(self, connection: Connection, scope: str, key: str) -> set[str]:
         from rapidfuzz import process  # most questions hold no word that is misspelt
@@ -264,18 +271,26 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
     return letters
 
 
-def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...]) -> set[int]:
-    found: set[int] | None = None
-    for word in words:
-        rows = {
-            row
-            for (row,) in connection.execute(
-                "SELECT memory FROM name_words WHERE scope = ? AND word >= ? AND word < ?",
-                (scope, word, word + _LAST_CHARACTER),
-            )
-        }
-        found = rows if found is None else found & rows
-    return found or set()
+def _keys_of(probe: NameProbe) -> list[str]:
+    return [probe.key, *windows_by_key(probe.windows)]
+
+
+def _named_asked(scope: str, keys: Sequence[str], probe: NameProbe) -> Iterator[Asked]:
+    """Yield the statements that find names by their keys, or of the same words in any order."""
+    words = words_key(probe.words)
+    for part, marks in portions(keys):  # no name has an empty key, and a repeated key is found once
+        statement = (
+            f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
+            "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?"
+        )
+        yield statement, (scope, *part, scope, words)
+
+
+def _prefixes_asked(scope: str, probe: NameProbe) -> Iterator[Asked]:
+    """Yield the statements that find names by the beginnings of their words; none for a long query."""
+    statement = "SELECT memory FROM name_words WHERE scope = ? AND word >= ? AND word < ?"
+    for word in probe.words if len(probe.words) <= PARTIAL_WORDS else ():
+        yield statement, (scope, word, word + _LAST_CHARACTER)
 
 
 def _named(

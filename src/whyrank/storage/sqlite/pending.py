@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ...types.memory import MemoryId
+    from .database import Asked
 
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
@@ -136,14 +137,19 @@ class Arrived(NamedTuple):
 
 def is_new(connection: Connection, arrival: Arrival) -> bool:
     """Check that a fact is unknown and its vector fits, so that it is stored without further checks."""
-    memory, _, space, vector, keyed, noted = arrival
-    if vector is not None and not _has_length(vector):
+    if arrival.vector is not None and not _has_length(arrival.vector):
         return False
+    return bool(connection.execute(*new_asked(arrival)).fetchone()[0])
+
+
+def new_asked(arrival: Arrival) -> Asked:
+    """Return the statement that checks whether a fact is unknown."""
+    memory, _, space, vector, keyed, noted = arrival
     note, text = (note_key(noted[0]), noted[1]) if noted is not None else (None, None)
     key = None if keyed is None else keyed[0]
     size = None if vector is None else str(vector.size)
     asked = (memory.id, str(memory.scope), text_key(memory.text), space, key, note, text, dimensions_key(space), size)
-    return bool(connection.execute(_IS_NEW, asked).fetchone()[0])
+    return _IS_NEW, asked
 
 
 def arrived(arrival: Arrival) -> Arrived:

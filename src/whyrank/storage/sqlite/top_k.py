@@ -23,12 +23,13 @@ from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
 from .rows import content_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ...types.memory import MemoryId
     from ...types.results import Signal
+    from ..backend import Asked
     from .database import Connection
     from .doc_values import DocValues
 
@@ -217,6 +218,9 @@ class KeywordIndex(Protocol):
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories."""
+
+    def asked(self, view: View, terms: Sequence[str], scopes: frozenset[Scope]) -> Iterator[Asked]:
+        """Yield the statements that a run and its scores will execute, so that they can be sent together."""
 
 
 _BLOCK = 128  # scores per block when the threshold is estimated

@@ -14,8 +14,18 @@ from ...analysis.normalize import text_key
 from ...errors import StoreError
 from ...protocols import Changes, Vector
 from . import pending
-from .database import Connection, add_checksum, portions, raise_generation, set_meta, undoable
-from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
+from .database import (
+    META_VALUE,
+    RAISE,
+    Connection,
+    add_checksum,
+    foresee,
+    portions,
+    raise_generation,
+    set_meta,
+    undoable,
+)
+from .doc_values import BLOCK, BOUNDS, NUMBERS, RecordWriter, made_anew, record_of, set_aside_lost
 from .history import (
     all_in,
     check_basis,
@@ -34,16 +44,31 @@ from .history import (
     with_recalls,
     write_history,
 )
-from .metadata import ReaderRanges, check_note, drop_notes, drop_orphaned_failures, put_failures, write_notes
+from .metadata import (
+    INDEX_IN,
+    INDEX_TO_COME,
+    READERS,
+    ReaderRanges,
+    check_note,
+    dimensions_key,
+    drop_notes,
+    drop_orphaned_failures,
+    put_failures,
+    write_notes,
+)
+from .postings.format import span_asked
+from .postings.segments import DUE
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
 from .top_k import KeywordIndex, NumberedMemory
 from .vectors.table import put_vectors, write_signs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ...protocols import Arrival
     from ...types.memory import Entry, MemoryId, Scope
+    from .database import Asked
     from .names import NameIndex
     from .pending import Arrived
 
@@ -143,11 +168,12 @@ class Writer:
     def take_in(self, arrived: Sequence[Arrived]) -> None:
         """Insert new facts without predecessors; every check was made before."""
         by_space: dict[str, dict[str, Vector]] = {}
-        self._insert([entry for entry, _, _ in arrived])
         for entry, space, vector in arrived:
             vectors = by_space.setdefault(space, {})
             if vector is not None:
                 vectors[entry.embed_hash] = vector
+        foresee(self._connection, _holders_asked(chain.from_iterable(by_space.values())))
+        self._insert([entry for entry, _, _ in arrived])
         self._speak({entry.language for entry, _, _ in arrived})
         for space, vectors in by_space.items():
             if vectors:
@@ -227,6 +253,7 @@ class Writer:
         scopes = [str(entry.memory.scope) for entry in entries]
         numbers = [*map(self._ledger.next_number, scopes)]
         self._connection.executemany(INSERT, map(to_row, entries, numbers))
+        foresee(self._connection, self._ledger.asked(zip(scopes, numbers, strict=True)))
         last: int = self._connection.execute("SELECT last_insert_rowid()").fetchone()[0]
         rows = range(last - len(entries) + 1, last + 1)
         for row, scope, number, entry in zip(rows, scopes, numbers, entries, strict=True):
@@ -252,17 +279,15 @@ class Writer:
     def _close(self, given: Mapping[str, Iterable[str]]) -> None:
         """Write the records, and the signs of new memories and of those whose vectors arrived later, by space."""
         changed = {scope: set(numbers) for scope, numbers in self._put.items()}
-        for part, marks in portions([*chain.from_iterable(given.values())]):
-            for scope, number in self._connection.execute(
-                f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
-            ).fetchall():
+        for asked in _holders_asked(chain.from_iterable(given.values())):
+            for scope, number in self._connection.execute(*asked).fetchall():
                 numbers = changed.setdefault(scope, set())
                 if number not in numbers:
                     self._ledger.touch(scope, [number])
                     numbers.add(number)
         self._ledger.close()
         for space in filter(None, given):
-            write_signs(self._connection, space, changed)
+            write_signs(self._connection, space, changed, self._ledger.size)
 
     def _close_keyword(self) -> None:
         numbers = {scope: numbers[-1] + 1 for scope, numbers in self._put.items()}
@@ -281,6 +306,26 @@ class Writer:
             "content_hash = excluded.content_hash",
             ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
         )
+
+
+def _holders_asked(hashes: Iterable[str]) -> Iterator[Asked]:
+    """Yield the statements that find the memories with some embedded texts."""
+    for part, marks in portions([*hashes]):
+        yield f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
+
+
+def foreseen_by(arrival: Arrival) -> Iterator[Asked]:
+    """Yield the statements that storing a new fact begins with."""
+    scope = str(arrival.memory.scope)
+    yield pending.new_asked(arrival)
+    yield RAISE, ()
+    yield INDEX_IN, ()
+    for key in (INDEX_TO_COME, READERS, dimensions_key(arrival.space)):
+        yield META_VALUE, (key,)
+    yield NUMBERS, (scope,)
+    yield BOUNDS, (scope,)
+    yield from span_asked(scope)
+    yield DUE, ()
 
 
 def read_anew(connection: Connection, writing: Callable[[], Writer], restated: Sequence[pending.ChangedTexts]) -> None:

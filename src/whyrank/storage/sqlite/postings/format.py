@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bm25 import Field
+    from ..database import Asked
 
 MAX_FREQUENCY = 255  # the maximum of a byte; more of the same word changes no score by a thousandth
 INDEXED = (WORDS, GRAMS, DATES)  # pairs are read off the words' followers
@@ -267,22 +268,31 @@ def tokens_in(connection: Connection, scope: str, number: int, row: int, blob: o
         return [token for text in _analysed(connection, scope, number) for token in text.tokens]
 
 
+def texts_asked(scope: str, first: int, last: int) -> tuple[Asked, Asked]:
+    """Return the statements that read the tokens of memories, and which of these exist."""
+    place = (scope, first, last)
+    return (
+        (
+            "SELECT number, tokens, letters, dates FROM posting_tokens "
+            "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+            place,
+        ),
+        (
+            "SELECT number, row FROM memories WHERE scope = ? AND number BETWEEN ? AND ? "
+            "AND typeof(number) = 'integer' ORDER BY number",
+            place,
+        ),
+    )
+
+
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
     """Return the tokens of the memories from `first` to `last`, by number; lost ones are analyzed again.
 
     Tokens without a memory are left out: its row was lost, and it cannot be found.
     """
-    rows = rows_of(
-        connection,
-        "SELECT number, tokens, letters, dates FROM posting_tokens "
-        "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
-        (scope, first, last),
-    )
-    living = connection.execute(
-        "SELECT number, row FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer' "
-        "ORDER BY number",
-        (scope, first, last),
-    ).fetchall()
+    (tokens, living_rows) = texts_asked(scope, first, last)
+    rows = rows_of(connection, *tokens)
+    living = connection.execute(*living_rows).fetchall()
     known = {number: columns for number, *columns in rows}
     texts: list[Text] = []
     for number, row in living:
@@ -591,14 +601,23 @@ class SegmentSpan(NamedTuple):
     flushed: int
 
 
+def span_asked(scope: str) -> tuple[Asked, Asked]:
+    """Return the statements that read the live segments of a scope, and where its fresh memories begin."""
+    return (
+        (
+            f"SELECT segment, first, last, memories, substr(directory, 1, {_DIRECTORY_HEAD}) FROM posting_segments "
+            "WHERE scope = ? AND state = ? ORDER BY first",
+            (scope, LIVE),
+        ),
+        ("SELECT flushed FROM posting_scopes WHERE scope = ?", (scope,)),
+    )
+
+
 def span(connection: Connection, scope: str) -> SegmentSpan:
     """Return the live segments of a scope; raise ChecksumError if they do not fit together."""
-    rows = connection.execute(
-        f"SELECT segment, first, last, memories, substr(directory, 1, {_DIRECTORY_HEAD}) FROM posting_segments "
-        "WHERE scope = ? AND state = ? ORDER BY first",
-        (scope, LIVE),
-    ).fetchall()
-    known = connection.execute("SELECT flushed FROM posting_scopes WHERE scope = ?", (scope,)).fetchone()
+    live, flushed = span_asked(scope)
+    rows = connection.execute(*live).fetchall()
+    known = connection.execute(*flushed).fetchone()
     found = SegmentSpan([Segment(*row[:4]) for row in rows], known[0] if known else 0)
     if not isinstance(found.flushed, int) or not all(segment.is_possible for segment in found.segments):
         raise ChecksumError
@@ -703,14 +722,22 @@ def one_unfiled(field: Field) -> Directory:
     return Directory((LOWEST_KEY,), (-1 - field.number,))
 
 
+def filed_asked(segment: int) -> tuple[Asked, Asked]:
+    """Return the statements that read which pages a segment has, and which it should have."""
+    return (
+        (
+            "SELECT segment, field, first_key, number FROM posting_pages WHERE segment > ? AND segment < ? "
+            "ORDER BY segment, field, first_key",  # with pages misfiled between two segments
+            (segment - 1, segment + 1),
+        ),
+        ("SELECT directory FROM posting_segments WHERE segment = ?", (segment,)),
+    )
+
+
 def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | None:
     """Return the pages of a segment by field; None if a page is missing or misfiled."""
-    rows = rows_of(
-        connection,
-        "SELECT segment, field, first_key, number FROM posting_pages WHERE segment > ? AND segment < ? "
-        "ORDER BY segment, field, first_key",  # with pages misfiled between two segments
-        (segment - 1, segment + 1),
-    )
+    pages_asked, directory_asked = filed_asked(segment)
+    rows = rows_of(connection, *pages_asked)
     if any(owner != segment or field not in _FIELDS or not isinstance(key, int) for owner, field, key, _ in rows):
         return None
     found: dict[int, Directory] = {}
@@ -720,7 +747,7 @@ def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | Non
             found[field] = Directory(*zip(*pages, strict=True))
     if not all(_are_in_order(field, found[field].numbers) for field in found):
         return None
-    listed = connection.execute("SELECT directory FROM posting_segments WHERE segment = ?", (segment,)).fetchone()
+    listed = connection.execute(*directory_asked).fetchone()
     return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])
 
 

@@ -6,7 +6,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from ....analysis.names import accented_in, by_plain_spelling
 from ....analysis.normalize import STRING_BYTES, ByteBoundedCache
 from ....types.query import OTHERWISE_COUNTS, is_several, spellings
 from ...bm25 import DATES, FIELDS, GRAMS, PAIRS, WORDS, Field, grams_of
-from ..database import ChecksumError, Connection, rows_of
+from ..database import ChecksumError, Connection, foresee, rows_of
 from . import terms
 from .format import (
     FOLLOWER_MASK,
@@ -33,6 +33,7 @@ from .format import (
     Text,
     Wide,
     filed,
+    filed_asked,
     find_list,
     has_strays,
     invert,
@@ -44,7 +45,9 @@ from .format import (
     only,
     read,
     span,
+    span_asked,
     stored_texts,
+    texts_asked,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..database import Asked
     from ..doc_values import Flags, Floats, Integers, ScopeDocValues
     from .kernel import Kernel
 
@@ -233,6 +237,7 @@ class PageCache:
         pages: dict[Name, Page] = {}
         missing: dict[Name, Missing] = {}
         with self._turn:
+            foresee(connection, self.directories_asked(segments))
             for segment in segments:
                 known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
                 directory = known.get(field.number, NO_PAGES)
@@ -258,6 +263,22 @@ class PageCache:
             if listed is not None:
                 found[term].append(listed)
         return found
+
+    def directories_asked(self, segments: Sequence[Segment]) -> Iterator[Asked]:
+        """Yield the statements that read the directories of segments which are not cached."""
+        return (
+            asked for segment in segments if segment not in self._directories for asked in filed_asked(segment.segment)
+        )
+
+    def pages_asked(self, segments: Sequence[Segment], field: Field, keys: Sequence[int]) -> Iterator[Asked]:
+        """Yield the statements that read the uncached pages of some terms, where directories are cached."""
+        numbers: dict[int, None] = {}
+        for segment in segments:
+            directory = (self._directories.get(segment) or {}).get(field.number, NO_PAGES)
+            for place in (bisect_right(directory.firsts, key) - 1 for key in keys):
+                if place >= 0 and (segment, directory.numbers[place]) not in self._pages:
+                    numbers[directory.numbers[place]] = None
+        return _pages_asked([*numbers])
 
     def counts(
         self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers, living: Flags
@@ -370,11 +391,9 @@ class PageCache:
         return found
 
     def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
-        numbers = [number for _, number in missing]
         blobs: dict[int, bytes] = {}
-        for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
-            some = numbers[begin : begin + _PAGES_PER_STATEMENT]
-            blobs.update(rows_of(connection, _PAGES_BY_NUMBER[len(some)], some))
+        for asked in _pages_asked([number for _, number in missing]):
+            blobs.update(rows_of(connection, *asked))
         return {name: self._decode(blobs.get(name[1], b""), connection, scope, one) for name, one in missing.items()}
 
     def _decode(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
@@ -388,6 +407,12 @@ class PageCache:
             if not self.has_strays and (blob or page.count):  # an empty segment has no page
                 self.broken[segment.segment] = (scope, segment)
             return page
+
+
+def _pages_asked(numbers: Sequence[int]) -> Iterator[Asked]:
+    for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
+        some = numbers[begin : begin + _PAGES_PER_STATEMENT]
+        yield _PAGES_BY_NUMBER[len(some)], some
 
 
 def _missing(segment: Segment, field: Field, directory: Directory, place: int) -> Missing:
@@ -453,18 +478,35 @@ class ScopeSegments:
     is_consistent: bool = True  # False if the segments are inconsistent; then all texts count as fresh
 
 
-def open_segments(connection: Connection, shelf: ScopeDocValues, known: ScopeSegments | None) -> ScopeSegments:
-    """Return the segments and fresh texts of a scope; known fresh texts are not read again."""
+def open_segments(
+    connection: Connection, scopes: Sequence[tuple[ScopeDocValues, ScopeSegments | None]]
+) -> list[ScopeSegments]:
+    """Return the segments and fresh texts of some scopes, given with what is known of each."""
+    foresee(connection, (asked for shelf, _ in scopes for asked in span_asked(shelf.scope)))
+    stored = [_without_new_texts(connection, shelf, known) for shelf, known in scopes]
+    places = [
+        (shelf.scope, stored.fresh[-1].number + 1 if stored.fresh else begin, len(shelf) - 1)
+        for (shelf, _), (stored, begin) in zip(scopes, stored, strict=True)
+    ]
+    foresee(connection, (asked for place in places for asked in texts_asked(*place)))
+    return [
+        replace(one, fresh=(*one.fresh, *map(FreshText, stored_texts(connection, *place))))
+        for (one, _), place in zip(stored, places, strict=True)
+    ]
+
+
+def _without_new_texts(
+    connection: Connection, shelf: ScopeDocValues, known: ScopeSegments | None
+) -> tuple[ScopeSegments, int]:
+    """Return the segments of a scope with the fresh texts that are known, and where fresh texts begin."""
     held = _consistent_span(connection, shelf)
     segments, begin = held or SegmentSpan((), 0)
     # The known state may be of a later snapshot, in which some of these are gone.
     is_older = known is not None and known.changed < shelf.changed and known.epoch == shelf.epoch
     is_alike = known is not None and known.is_consistent == (held is not None)
     before = known.fresh if known is not None and is_older and is_alike else ()
-    kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
-    after = kept[-1].number + 1 if kept else begin
-    fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
-    return ScopeSegments(shelf.changed, shelf.epoch, segments, (*kept, *fresh), held is not None)
+    kept = tuple(text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number])
+    return ScopeSegments(shelf.changed, shelf.epoch, segments, kept, held is not None), begin
 
 
 def _consistent_span(connection: Connection, shelf: ScopeDocValues) -> SegmentSpan | None:
@@ -533,6 +575,18 @@ class PostingLists:
                     found[term] = self._find_phrase(connection, term.split(" "))
         self._known.update({(field.number, term): postings for term, postings in found.items()})
         return [found[term] if one is None else one for term, one in zip(terms, known, strict=True)]
+
+    def pages_asked(self, field: Field, terms: Sequence[str]) -> Iterator[Asked]:
+        """Yield the statements that read the pages of terms whose lists are not cached."""
+        if field is PAIRS:
+            field, terms = WORDS, [term.partition(" ")[0] for term in terms]
+        known = self._known.get_many([(field.number, term) for term in terms])
+        plain = [
+            term
+            for term, postings in zip(terms, known, strict=True)
+            if postings is None and (field is not WORDS or not (" " in term or is_several(term)))
+        ]
+        return self._cache.pages_asked(self.stored.segments, field, [key_of(term) for term in plain])
 
     def _unite_spellings(self, connection: Connection, asked: Sequence[str], others: Sequence[str]) -> Postings:
         """Return the places that hold any of these tokens and phrases, with their summed frequencies."""

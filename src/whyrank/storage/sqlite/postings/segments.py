@@ -219,9 +219,12 @@ def _list_words(connection: Connection, scope: str) -> int:
     return sum(len(text.tokens) for text in texts) + 1
 
 
+DUE = "SELECT 1 FROM posting_scopes WHERE due = 1 LIMIT 1"
+
+
 def is_due(connection: Connection) -> bool:
     """Return whether a merge is due."""
-    return connection.execute("SELECT 1 FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone() is not None
+    return connection.execute(DUE).fetchone() is not None
 
 
 def merge_step(connection: Connection) -> bool:

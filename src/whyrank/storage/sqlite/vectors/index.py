@@ -14,7 +14,7 @@ from ....analysis.normalize import ByteBoundedCache
 from ....formatting import counted, which
 from ....protocols import LACKING, Vector
 from ....types.memory import Notice, Scope
-from ..database import portions
+from ..database import foresee, portions
 from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues
 from ..postings.kernel import NUMPY, Kernel
 from ..top_k import (
@@ -30,7 +30,7 @@ from ..top_k import (
     spare_rows,
     threshold,
 )
-from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of
+from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of, vectors_asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ....types.memory import MemoryId
     from ....types.query import Where
-    from ..database import Connection
+    from ..database import Asked, Connection
 
 # float32 products of unit vectors are right to about 1e-6; closer scores are decided in float64.
 SELECTION_MARGIN = 1e-5
@@ -84,6 +84,7 @@ class VectorIndex:
         shelves = view.shelves(where.scopes)
         allowed = view.allowed(shelves, where)
         is_exact = limit is None or sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        foresee(view.connection, self.asked(shelves, space))
         held = [self._open_vectors(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
         visible = [  # None where every place is allowed and has a vector
             mask if own.is_full else own.has if mask is None else own.has & mask
@@ -127,6 +128,12 @@ class VectorIndex:
             sound = ~np.isnan(read[:, 0])
             found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
         return found
+
+    def asked(self, shelves: Sequence[ScopeDocValues], space: str) -> Iterator[Asked]:
+        """Yield the statements that read the vectors of scopes at their first query."""
+        for shelf in shelves:
+            if not any((space, shelf.scope, whole) in self._held for whole in (True, False)):
+                yield from vectors_asked(space, shelf)
 
     def _open_vectors(self, connection: Connection, space: str, shelf: ScopeDocValues, whole: bool) -> CachedVectors:
         """Return the cached vectors of a scope, read again only where it has changed."""

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from ....errors import SpaceMismatch
 from ..database import ChecksumError, add_checksum, check_body, meta_value, set_meta
-from ..doc_values import BLOCK, NOWHERE, Flags, Integers, ScopeDocValues, grow
+from ..doc_values import BLOCK, NOWHERE, NUMBERS, Flags, Integers, ScopeDocValues, grow
 from ..metadata import dimensions_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ....protocols import Vector
-    from ..database import Connection
+    from ..database import Asked, Connection
     from ..postings.kernel import Kernel
 
 UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
@@ -274,11 +274,23 @@ def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
+_SIGN_BLOCKS = "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?"
+_VECTORS = (
+    "SELECT m.number, v.entry, v.hash, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
+    "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
+    "AND typeof(m.number) = 'integer'"
+)
+
+
+def vectors_asked(space: str, shelf: ScopeDocValues) -> tuple[Asked, Asked]:
+    """Return the statements that read the signs of a scope, and the vectors that have none yet."""
+    full = len(shelf) - len(shelf) % BLOCK
+    return (_SIGN_BLOCKS, (space, shelf.scope)), (_VECTORS, (space, shelf.scope, full, len(shelf)))
+
+
 def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, CachedVectors]:
     """Read the stored blocks of signs; damaged ones are left out, and derived from the vectors."""
-    rows = connection.execute(
-        "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?", (space, scope)
-    )
+    rows = connection.execute(_SIGN_BLOCKS, (space, scope))
     read = ((first, signs_in(space, scope, first, entries, signs)) for first, entries, signs in rows)
     return {first: block for first, block in read if block is not None}
 
@@ -337,12 +349,7 @@ def _by_entries(connection: Connection, space: str, alive: Flags, named: Integer
 
 def read_range(connection: Connection, space: str, scope: str, begin: int, end: int) -> CachedVectors:
     """Read the vectors of the memories from number `begin` to below `end`."""
-    rows = connection.execute(
-        "SELECT m.number, v.entry, v.hash, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
-        "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
-        "AND typeof(m.number) = 'integer'",
-        (space, scope, begin, end),
-    ).fetchall()
+    rows = connection.execute(_VECTORS, (space, scope, begin, end)).fetchall()
     size = vector_bytes(connection, space)
     if not size:  # the most frequent one
         lengths = Counter(len(blob) for *_, blob in rows if isinstance(blob, bytes))
@@ -473,10 +480,15 @@ def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: 
     )
 
 
-def write_signs(connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
-    """Write the signs of the full blocks that were changed."""
+def write_signs(
+    connection: Connection,
+    space: str,
+    changed: Mapping[str, Iterable[int]],
+    size_of: Callable[[str], int] | None = None,
+) -> None:
+    """Write the signs of the full blocks that were changed; sizes are read if they are not known."""
     for scope, numbers in changed.items():
-        size = connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()[0]
+        size = size_of(scope) if size_of else connection.execute(NUMBERS, (scope,)).fetchone()[0]
         for first in sorted({number - number % BLOCK for number in numbers}):
             if first + BLOCK <= size:
                 found = read_range(connection, space, scope, first, first + BLOCK)
