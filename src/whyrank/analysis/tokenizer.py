@@ -625,11 +625,14 @@ def parts_of_wholes(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict
 
 
 def foreign_stems(
-    text: str, default_language: str = DEFAULT_LANGUAGE, wanted: Collection[str] | None = None
+    text: str,
+    default_language: str = DEFAULT_LANGUAGE,
+    wanted: Collection[str] | None = None,
+    languages: Sequence[str] = LATIN_LANGUAGES,
 ) -> dict[str, tuple[str, ...]]:
     """Return, for each plain Latin word of a text, its other possible forms in an index.
 
-    These are its stems in the languages the text was not detected as, and in all of them with its umlauts written
+    These are its stems in other languages than the text was detected as, and in all of them with its umlauts written
     otherwise. With `wanted` only words that are one of these terms are stemmed: of a thousand words 64 are searched.
     """
     composed = compose(text)
@@ -645,7 +648,7 @@ def foreign_stems(
         ):
             continue
         spellings = (run, *_respelled(run.lower()))
-        others = (run_tokens(spelling, language) for spelling in spellings for language in (latin, *LATIN_LANGUAGES))
+        others = (run_tokens(spelling, language) for spelling in spellings for language in (latin, *languages))
         stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
         stems.pop(tokens[0].text, None)
         found[tokens[0].text] = tuple(stems)

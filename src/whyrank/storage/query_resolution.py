@@ -35,7 +35,15 @@ from ..analysis.query import (
     terms_of,
     words_meaning,
 )
-from ..analysis.tokenizer import STOP_WORDS, foreign_stems, german_stems, parts_of_wholes, stems, tokens_of
+from ..analysis.tokenizer import (
+    LATIN_LANGUAGES,
+    STOP_WORDS,
+    foreign_stems,
+    german_stems,
+    parts_of_wholes,
+    stems,
+    tokens_of,
+)
 from ..protocols import FEW_HOLDERS, HeldCode, Question, Resolution, is_rare
 from ..types.memory import MemoryId, Notice, Scope
 from ..types.query import (
@@ -142,7 +150,7 @@ def _resolve_terms(
     terms = tuple(term for term in analysis.terms if term not in parts) if parts else analysis.terms
     foreign: dict[str, Sequence[str]] = {}
     if not all(known.values()):
-        foreign, known = _as_others_stem(analysis.text, terms, known, store, scopes, language)
+        foreign, known = _as_others_stem(analysis, terms, known, store, scopes, language)
         statistics = replace(statistics, frequency=known)
     others: dict[str, str] = {}
     notices: tuple[Notice, ...] = ()
@@ -164,7 +172,7 @@ def _resolve_terms(
 
 
 def _as_others_stem(
-    text: str,
+    analysis: Analysis,
     terms: Sequence[str],
     frequency: Mapping[str, int],
     store: Reader,
@@ -173,13 +181,17 @@ def _as_others_stem(
 ) -> tuple[dict[str, Sequence[str]], Mapping[str, int]]:
     """Stem words unknown in the query's language as another language does, if that stem is indexed.
 
-    Of several indexed stems the most frequent is taken, or all where two letters may be an umlaut: `mueller` is not
-    `muelle`, however frequent that is.
+    A query that shows its language is stemmed only as languages that memories show: the German stem of `tablet` is
+    the English one of `table`. Of several indexed stems the most frequent is taken, or all where two letters may be an
+    umlaut: `mueller` is not `muelle`, however frequent that is.
     """
-    variants = foreign_stems(text, language, {term for term in terms if not frequency[term]})
+    variants = foreign_stems(analysis.text, language, {term for term in terms if not frequency[term]})
     unknown = [term for term in terms if variants.get(term)]
     others = [variant for term in unknown for variant in variants[term]]
     known = {**frequency, **store.statistics(others, scopes).frequency}
+    if analysis.shown_language and any(known[one] for one in others):
+        held = {language, *store.languages(scopes)}
+        variants = foreign_stems(analysis.text, language, unknown, [one for one in LATIN_LANGUAGES if one in held])
     living = {term: sorted(filter(known.get, variants[term]), key=lambda one: -known[one]) for term in unknown}
     better: dict[str, Sequence[str]] = {
         term: found if may_hold_umlauts(term) else found[:1] for term, found in living.items() if found

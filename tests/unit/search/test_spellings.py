@@ -222,3 +222,30 @@ def test_a_word_that_is_stemmed_alike_hides_no_umlaut_however_often_it_is_said(
         for number in range(3):  # German strips `er` of mueller, English `e` of muelle: both are muell
             engine.add(f"The muelle number {number} is a pier")
         assert meant.id in [hit.id for hit in engine.search(asked, syntax=syntax)]
+
+
+@pytest.mark.parametrize("index", ["postings", "fts5"])
+@pytest.mark.parametrize(
+    ("query", "scopes", "texts"),
+    [
+        ("is the tablet of the waiter here", ["global"], []),  # the German stems of "table" and "waits"
+        ("where are the Rechnungen of the office", ["global", "user:1"], ["Die Rechnung liegt auf dem Tisch"]),
+        ("where are the Rechnungen of the office", ["global", "user:2"], []),  # that memory may not be seen
+        ("wo ist der printer der Chefin", ["global"], ["printer repaired"]),  # shows no language: taken for English
+    ],
+)
+def test_a_question_that_shows_its_language_is_stemmed_as_the_languages_of_the_visible_memories(
+    tmp_path: Path, index: str, query: str, scopes: list[str], texts: list[str]
+) -> None:
+    (tmp_path / "whyrank.toml").write_text(f'keyword = "{index}"\n', encoding="utf-8")
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("He waits for us at the round table")
+        engine.add("printer repaired")
+        engine.add("Die Rechnung liegt auf dem Tisch", scope="user:1")
+        assert found(engine, query, scope=scopes) == texts
+
+
+def test_a_word_that_shows_no_language_is_stemmed_as_any(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("Rechnung Schmidt")
+        assert found(engine, "Rechnungen") == ["Rechnung Schmidt"]
