@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ..search.explain import Contrast, Pooled
     from ..storage.sqlite.backups import Backup
     from ..storage.sqlite.check import Checkup
+    from ..storage.store import IndexedStore
     from ..types.memory import Document, Former, Memory, MemoryId
     from ..types.query import Query
     from ..types.results import Results
@@ -731,7 +732,7 @@ def check_workspace(folder: Path) -> None:
 
 def open_store(
     place: Path | settings.StoreUrl, keyword: str, cache_megabytes: int, ballast_megabytes: int = 0
-) -> Store:
+) -> IndexedStore:
     """Open the store in a file or on a server, or make it."""
     if not isinstance(place, Path):
         from ..storage.store import PostgresStore

@@ -193,7 +193,7 @@ class Pinboard:
 
     def pins(self, scopes: Sequence[str] | None) -> list[Pin]:
         """Return the pins a caller may see, in the order of their queries."""
-        return [pin for pin in _read(self.file) if scopes is None or pin.is_for(scopes)]
+        return [pin for pin in pins_in(self.file) if scopes is None or pin.is_for(scopes)]
 
     def add(self, query: str, identity: str, scopes: Sequence[str], within: int | None, recipe: Any) -> Pin:
         """Record a pin: within the first five, or within its current rank if that is lower down."""
@@ -214,11 +214,7 @@ class Pinboard:
 
     def take(self, given: Sequence[Pin]) -> int:
         """Record pins made elsewhere; existing ones stay as they are. Return the number added."""
-        with _changing(self.file) as pins:
-            known = {pin.key for pin in pins}
-            new = {pin.key: pin for pin in given if pin.key not in known}
-            pins += new.values()
-        return len(new)
+        return take_pins(self.file, given)
 
     def remove(self, query: str, identity: str | None, scopes: Sequence[str] | None) -> list[Pin]:
         """Remove the pins of a query, or one of them."""
@@ -298,7 +294,8 @@ class Pinboard:
         return gone + "; ".join((told.summary, *told.details))
 
 
-def _read(file: Path) -> list[Pin]:
+def pins_in(file: Path) -> list[Pin]:
+    """Return the pins in a file; none if there is no such file."""
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
@@ -308,13 +305,22 @@ def _read(file: Path) -> list[Pin]:
     return [from_line(line, f"{file}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
+def take_pins(file: Path, given: Sequence[Pin]) -> int:
+    """Record pins made elsewhere in a file; existing ones stay as they are. Return the number added."""
+    with _changing(file) as pins:
+        known = {pin.key for pin in pins}
+        new = {pin.key: pin for pin in given if pin.key not in known}
+        pins += new.values()
+    return len(new)
+
+
 @contextmanager
 def _changing(file: Path) -> Iterator[list[Pin]]:
     """Lock the file for one writer at a time, and replace it atomically."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{file}.lock", timeout=_LOCK_SECONDS):
-            pins = _read(file)
+            pins = pins_in(file)
             yield pins
             _write(file, "".join(f"{to_line(pin)}\n" for pin in sorted(pins, key=lambda pin: pin.key)))
     except Timeout as error:

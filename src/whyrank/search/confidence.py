@@ -273,6 +273,13 @@ def notes_about(store: Store, scope: Scope) -> list[str]:
     return [name for name in store.notes(_PREFIX) if str(scope) in _scopes_of(name)]
 
 
+def notes_within(store: Store, scopes: frozenset[Scope]) -> list[str]:
+    """Return the names of the notes that were taken over memories of these scopes alone, or with global ones."""
+    named = {str(scope) for scope in scopes}
+    calibrated = ((name, {*_scopes_of(name)}) for name in store.notes(_PREFIX))
+    return [name for name, over in calibrated if over & named and over <= named | {str(GLOBAL)}]
+
+
 def calibrated_owners(store: Store) -> list[Scope]:
     """Return the scopes calibrated in any space, by any version, and the global scope."""
     named = {Scope.parse(scope) for name in store.notes(_PREFIX) for scope in _scopes_of(name)}

@@ -39,6 +39,7 @@ from .sqlite.vectors.index import VectorIndex
 from .sqlite.vectors.table import damaged_vectors, stale_signs, write_signs
 from .sqlite.writer import Writer, read_anew
 from .sqlite.writer import foreseen_by as foreseen_by_arrival
+from .transfer import FIRST, Takeover, read_next
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ..types.memory import Memory, MemoryId, Order
     from ..types.query import Analysis, Plan, Statistics
     from .backend import Backend
+    from .transfer import Mode, StoredPart, Taken
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
@@ -312,6 +314,11 @@ class IndexedStore:
             return reader.spelled(plain, scopes)
 
     @property
+    def location(self) -> str:
+        """Return the path or the address of the database."""
+        return self._backend.location
+
+    @property
     def is_current(self) -> bool:
         """Return whether the file that was opened is still the one under its name."""
         return self._backend.is_current
@@ -506,6 +513,52 @@ class IndexedStore:
                 metadata.write_notes(connection, {name: after})
             return stands
 
+    # -- copies of a store -----------------------------------------------------------------------------------
+
+    def parts(self, scopes: Iterable[Scope], most: int) -> Iterator[StoredPart]:
+        """Yield all memories of some scopes, up to `most` at a time, each part in its own snapshot if none is held."""
+        left, after = sorted(map(str, scopes)), FIRST
+        while left:
+            with self.view() as view:
+                part, done, after = read_next(view.connection, view.keyword, left, after, most)
+                part = part._replace(generation=view.generation)
+            left = left[done:]
+            if part.memories:
+                yield part
+
+    def take_over(self, part: StoredPart, mode: Mode) -> Taken:
+        """Store memories of another store as they are there, in one transaction; none begins if nothing is new."""
+        with self.view() as view:
+            change = Takeover(view.connection, view.keyword, part, mode)
+        return change.outcome if change.is_empty else self._backend.attempt(lambda: self._take_over(part, mode))
+
+    def _take_over(self, part: StoredPart, mode: Mode) -> Taken:
+        with self._backend.writing() as connection:
+            writing = self._writing(connection)
+            change = Takeover(connection, writing.keyword, part, mode)
+            change.apply(writing)
+            self._is_untidy = True
+        return change.outcome
+
+    def drop_copied(self, ids: Sequence[MemoryId]) -> None:
+        """Delete memories that a copy has stored and its source no longer holds; the others stay as they are."""
+        with self._backend.writing() as connection:
+            self._writing(connection).take_over((), ids, (), (), {})
+
+    def files(self) -> dict[tuple[Scope, str], FileRecord]:
+        """Return the files ingested into any scope, by scope and path; those of damaged scopes are left out."""
+        found: dict[tuple[Scope, str], FileRecord] = {}
+        for scope, path, *rest in self._read("SELECT scope, path, size, mtime_ns, content_hash FROM files"):
+            with suppress(ValueError, AttributeError, TypeError):
+                owner = Scope.parse(scope)
+                found[owner, path] = FileRecord(path, owner, *rest)
+        return found
+
+    def ids(self, scopes: Iterable[Scope] | None = None) -> list[MemoryId]:
+        """Return the ids of all memories, or of those of some scopes."""
+        where, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (metadata.as_json(scopes),))
+        return [row[0] for row in self._read(f"SELECT id FROM memories WHERE {where}", theirs)]
+
     # -- helpers ---------------------------------------------------------------------------------------------
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
@@ -543,3 +596,17 @@ class PostgresStore(IndexedStore):
         from .postgres.backend import PostgresBackend  # psycopg takes a tenth of a second to import
 
         super().__init__(PostgresBackend(url), keyword, cache_megabytes, kernel)
+
+    @staticmethod
+    def is_same(url: str, other: str) -> bool:
+        """Return whether two addresses name the same schema; other names of a host are not looked up."""
+        from .postgres.database import Address
+
+        return Address.parse(url) == Address.parse(other)
+
+    @staticmethod
+    def exists(url: str) -> bool:
+        """Return whether the schema of an address holds a store."""
+        from .postgres.backend import is_store
+
+        return is_store(url)

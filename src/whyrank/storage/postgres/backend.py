@@ -12,7 +12,7 @@ from ..sqlite import purge
 from ..sqlite.database import MOMENT
 from .connection import translated
 from .database import Address, PostgresDatabase
-from .schema import NEWEST, prepare
+from .schema import NEWEST, prepare, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,16 @@ _SIZE = (
     "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"
 )
 REMAINS = "the server's write-ahead log, its replicas and backups may hold what was removed, until they are recycled"
+
+
+def is_store(url: str) -> bool:
+    """Return whether the schema of an address holds a store, without making one."""
+    database = PostgresDatabase(Address.parse(url), MOMENT)
+    try:
+        with translated(database.location), database.connection() as connection:
+            return version_of(connection) > 0
+    finally:
+        database.close()
 
 
 class PostgresBackend:

@@ -206,9 +206,21 @@ def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str
 
 def write_history(connection: Connection, formers: Iterable[Former]) -> None:
     """Store former versions of memories."""
-    rows = [(one.memory, one.changed, _as_json(one.was)) for one in formers]
+    put_past(connection, [(one.memory, one.changed, _as_json(one.was)) for one in formers])
+
+
+def put_past(connection: Connection, rows: Sequence[tuple[MemoryId, float | None, str]]) -> None:
+    """Store former versions as rows: memory, moment of the change, former fields as JSON."""
     connection.executemany("INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)", rows)
     count_rows(connection, "history", len(rows))
+
+
+def put_keys(connection: Connection, rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """Store write keys as rows (scope, key, memory, content), in place of those that are there."""
+    before = [row[:2] for row in rows]
+    gone = connection.executemany("DELETE FROM write_keys WHERE scope = ? AND key = ?", before)
+    connection.executemany("INSERT INTO write_keys VALUES (?, ?, ?, ?)", rows)
+    count_rows(connection, "write_keys", len(rows) - max(0, gone.rowcount))
 
 
 def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written]) -> None:

@@ -20,6 +20,7 @@ from .database import (
     Connection,
     add_checksum,
     foresee,
+    meta_value,
     portions,
     raise_generation,
     set_meta,
@@ -35,6 +36,8 @@ from .history import (
     forget_set_aside,
     lives_of,
     mark_superseded,
+    put_keys,
+    put_past,
     refuse_circles,
     refuse_foreign_ids,
     refuse_twins,
@@ -179,6 +182,35 @@ class Writer:
             if vectors:
                 put_vectors(self._connection, space, vectors)
         self._close({space: list(vectors) for space, vectors in by_space.items()})
+        self._close_keyword()
+        self._close_gaps()
+
+    def take_over(
+        self,
+        entries: Sequence[Entry],
+        gone: Sequence[MemoryId],
+        history: Sequence[tuple[MemoryId, float, str]],
+        keys: Sequence[tuple[str, str, str, str]],
+        vectors: Mapping[str, Mapping[str, Vector]],
+        language: str = "",
+    ) -> None:
+        """Store memories of another store as they are there, with all that belongs to them; `gone` are removed before.
+
+        Successors, history and recalls are given, so nothing is derived from what the store holds.
+        """
+        connection = self._connection
+        orphans = self._remove(gone)
+        forget_past(connection, gone, ())
+        forget_set_aside(connection, [*gone, *(entry.memory.id for entry in entries)], ())
+        self._insert(entries)
+        put_past(connection, history)
+        put_keys(connection, keys)
+        if language and meta_value(connection, "language") is None:
+            self._speak({language})
+        for space, by_hash in vectors.items():
+            put_vectors(connection, space, by_hash)
+        _drop_orphans(connection, orphans)
+        self._close({space: list(by_hash) for space, by_hash in vectors.items()})
         self._close_keyword()
         self._close_gaps()
 

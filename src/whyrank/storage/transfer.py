@@ -1,0 +1,390 @@
+"""Copies between stores: memories with all that belongs to them, read as rows and stored without analysis."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..errors import StoreDamaged
+from ..types.memory import Entry
+from ..types.trail import Name
+from .sqlite.database import Connection, Row, meta_value, rows_of
+from .sqlite.metadata import READERS, stretches_in
+from .sqlite.postings.format import tokens_in
+from .sqlite.rows import COLUMNS, SELECT, read_row, text_embedded
+from .sqlite.vectors.table import is_vector, vector_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from ..types.memory import MemoryId
+    from .sqlite.top_k import KeywordIndex
+    from .sqlite.writer import Writer
+
+# A mirror becomes equal to its source; otherwise memories that are there stay as they are. `merge` expects that both
+# stores have lives of their own, `add` that the destination is a copy of before.
+Mode = Literal["mirror", "add", "merge"]
+WriteKey = tuple[str, str, str, str]  # scope, key, memory, content
+Past = tuple[float, str]  # moment of a change, and the former fields as JSON
+VectorKey = tuple[str, str]  # space, hash of the embedded text
+
+_LISTED = "IN (SELECT value FROM json_each(?))"
+_MEMORY = f"m.row, m.scope, m.number, {SELECT}, m.embed_hash, m.checksum, m.letters, m.dates, m.embed_text"
+_NEXT = f"SELECT {_MEMORY} FROM memories AS m WHERE m.scope = ? AND m.number > ? ORDER BY m.number LIMIT ?"
+_KNOWN = f"SELECT {_MEMORY} FROM memories AS m WHERE m.id {_LISTED}"
+_RECALLS = (COLUMNS.index("recalls"), COLUMNS.index("recalled"))  # each store counts its own
+_COUNTED = [place for place in range(len(COLUMNS)) if place not in _RECALLS]
+_AS_JSON = frozenset(map(COLUMNS.index, ("aliases", "headings", "tags", "entities", "metadata")))
+_PLAIN = ("[]", "{}")
+_ID, _PATH = COLUMNS.index("id"), COLUMNS.index("path")
+FIRST = -1  # a number before the first of a scope
+DIGEST_BYTES = 16
+
+
+class StoredMemory(NamedTuple):
+    """One memory as it is stored: its row, and what the index holds of it."""
+
+    row: int
+    scope: str
+    number: int
+    columns: Row  # those of SELECT, then the hash of the embedded text and the checksum
+    letters: int
+    dates: str
+    embed_text: str
+    reader: int
+    tokens: Sequence[str]
+    names: Sequence[Row]
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the id."""
+        identity: MemoryId = self.columns[_ID]
+        return identity
+
+    @property
+    def path(self) -> str:
+        """Return the path of its file; empty without one."""
+        path: str = self.columns[_PATH]
+        return path
+
+    @property
+    def hash(self) -> str:
+        """Return the hash of the embedded text."""
+        embedded: str = self.columns[len(COLUMNS)]
+        return embedded
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """Return the fields that a user gave, in a form that is the same in every database."""
+        return tuple([_plain(place, self.columns[place]) for place in _COUNTED])
+
+    @property
+    def whole(self) -> tuple[object, ...]:
+        """Return all that answers depend on: the content, recalls, tokens and names."""
+        counts = [self.columns[place] for place in _RECALLS]
+        return (*self.content, *counts, self.hash, int(self.letters), self.dates, [*self.tokens], [*self.names])
+
+    def entry(self) -> Entry:
+        """Return the memory as an entry for another store; a damaged one is refused."""
+        read = read_row(self.columns)
+        if read.is_mended or read.is_altered:
+            raise StoreDamaged(
+                f"the memory {self.id!r} is damaged", "`whyrank doctor --repair` repairs the source, or sets it aside"
+            )
+        return Entry(
+            memory=read.memory,
+            tokens=tuple(self.tokens),
+            names=tuple(Name(text, key, tuple(words.split()), place) for text, key, words, place in self.names),
+            embed_text=text_embedded(self.embed_text, self.columns),
+            embed_hash=self.hash,
+            letters=bool(self.letters),
+            marks=tuple(self.dates.split()),
+            reader=self.reader,
+        )
+
+
+def _plain(place: int, value: Any) -> Any:
+    if place not in _AS_JSON or value in _PLAIN:
+        return value
+    try:
+        return json.dumps(json.loads(value), sort_keys=True)
+    except (ValueError, TypeError):  # damaged: equal to nothing but itself
+        return value
+
+
+class StoredPart(NamedTuple):
+    """Some memories with their history, write keys and sound vectors."""
+
+    memories: Sequence[StoredMemory]
+    history: Mapping[MemoryId, Sequence[Past]]
+    keys: Sequence[WriteKey]
+    vectors: Mapping[VectorKey, bytes]
+    damaged: int = 0  # vectors
+    language: str = ""  # of texts that do not show theirs
+    generation: int = 0
+
+    def only(self, is_wanted: Callable[[StoredMemory], bool]) -> StoredPart:
+        """Return the part with some of its memories, and what belongs to them."""
+        memories = [one for one in self.memories if is_wanted(one)]
+        ids, hashes = {one.id for one in memories}, {one.hash for one in memories}
+        return self._replace(
+            memories=memories,
+            keys=[one for one in self.keys if one[2] in ids],
+            vectors={key: vector for key, vector in self.vectors.items() if key[1] in hashes},
+        )
+
+
+def read_next(
+    connection: Connection, index: KeywordIndex, scopes: Sequence[str], after: int, most: int
+) -> tuple[StoredPart, int, int]:
+    """Read up to `most` memories of some scopes in the order of their numbers, behind a number of the first scope.
+
+    Return the scopes that were read to their end and the last number of the next.
+    """
+    found: list[Row] = []
+    for done, scope in enumerate(scopes):
+        rows = rows_of(connection, _NEXT, (scope, after, most - len(found)))
+        found += rows
+        if len(found) == most:
+            return _with_all(connection, index, found), done, rows[-1][2]
+        after = FIRST
+    return _with_all(connection, index, found), len(scopes), FIRST
+
+
+def read_known(connection: Connection, index: KeywordIndex, ids: Sequence[MemoryId]) -> StoredPart:
+    """Read these memories, as far as they exist."""
+    return _with_all(connection, index, rows_of(connection, _KNOWN, (json.dumps(ids),)))
+
+
+def _with_all(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) -> StoredPart:
+    if not rows:
+        return StoredPart((), {}, (), {})
+    numbers = json.dumps([row[0] for row in rows])
+    names: dict[int, list[Row]] = defaultdict(list)
+    for memory, *name in rows_of(
+        connection,
+        f"SELECT memory, text, key, words, specificity FROM names WHERE memory {_LISTED} ORDER BY memory, place",
+        (numbers,),
+    ):
+        names[memory].append(tuple(name))
+    tokens = _tokens(connection, index, rows)
+    stretches = stretches_in(meta_value(connection, READERS))
+    firsts = [stretch.first for stretch in stretches]
+    end = 3 + len(COLUMNS) + 2  # of row, scope and number, and of the columns with hash and checksum
+    memories = []
+    for stored in rows:
+        (row, scope, number), columns, (letters, dates, embed_text) = stored[:3], stored[3:end], stored[end:]
+        reader, said = stretches[bisect_right(firsts, row) - 1].reader, names.get(row, ())
+        memories.append(
+            StoredMemory(row, scope, number, columns, letters, dates, embed_text, reader, tokens[row], said)
+        )
+    ids = json.dumps([one.id for one in memories])
+    history: dict[MemoryId, list[Past]] = defaultdict(list)
+    for identity, changed, was in rows_of(
+        connection, f"SELECT memory, changed, was FROM history WHERE memory {_LISTED} ORDER BY entry", (ids,)
+    ):
+        history[identity].append((changed, was))
+    keys = rows_of(connection, f"SELECT scope, key, memory, content FROM write_keys WHERE memory {_LISTED}", (ids,))
+    vectors, damaged = _vectors(connection, {one.hash for one in memories})
+    return StoredPart(
+        memories, history, [*map(tuple, keys)], vectors, damaged, meta_value(connection, "language") or ""
+    )
+
+
+def _tokens(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) -> dict[int, Sequence[str]]:
+    """Return the tokens of memories by their rows; damaged ones are analyzed again."""
+    if index.name != "postings":
+        return {row[0]: index.stored_tokens(connection, row[0]) for row in rows}
+    packed = rows_of(
+        connection,
+        "SELECT m.row, t.tokens FROM memories AS m JOIN posting_tokens AS t ON t.scope = m.scope "
+        f"AND t.number = m.number WHERE m.row {_LISTED}",
+        (json.dumps([row[0] for row in rows]),),
+    )
+    blobs: dict[int, object] = dict(packed)
+    return {row: tokens_in(connection, scope, number, row, blobs.get(row)) for row, scope, number, *_ in rows}
+
+
+def _vectors(connection: Connection, hashes: Collection[str]) -> tuple[dict[VectorKey, bytes], int]:
+    """Return the sound vectors of some texts in every space, and the number of damaged ones."""
+    found: dict[VectorKey, bytes] = {}
+    sizes: dict[str, int | None] = {}
+    damaged = 0
+    for space, *vector in rows_of(
+        connection,
+        f"SELECT space, hash, checksum, vector FROM vectors WHERE hash {_LISTED} ORDER BY entry",
+        (json.dumps([*hashes]),),
+    ):
+        if space not in sizes:
+            sizes[space] = vector_bytes(connection, space)
+        if is_vector(sizes[space], *vector):
+            found[space, vector[0]] = vector[2]
+        else:
+            damaged += 1
+    return found, damaged
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+class Unlike(NamedTuple):
+    """A memory or key of the source that the destination holds with other content, which stays."""
+
+    id: MemoryId
+    reason: str
+
+
+class Taken(NamedTuple):
+    """Outcome of storing a part: ids of memories, and of those the ones that took the place of others."""
+
+    new: Sequence[MemoryId] = ()
+    replaced: Sequence[MemoryId] = ()
+    same: int = 0
+    unlike: Sequence[Unlike] = ()
+    vectors: Mapping[str, int] = {}  # by space
+    keys: int = 0
+    history: int = 0
+
+
+class Takeover:
+    """Changes that bring a part of the source into the destination, worked out in one snapshot of it."""
+
+    def __init__(self, connection: Connection, index: KeywordIndex, part: StoredPart, mode: Mode) -> None:
+        known = read_known(connection, index, [one.id for one in part.memories])
+        there = {one.id: one for one in known.memories}
+        self.new: list[StoredMemory] = []
+        self.replaced: list[MemoryId] = []
+        self.unlike: list[Unlike] = []
+        self._part, self._mode = part, mode
+        for one in part.memories:
+            other = there.get(one.id)
+            if other is None:
+                self.new.append(one)
+            elif mode == "mirror":
+                if one.whole != other.whole or [*part.history.get(one.id, ())] != [*known.history.get(one.id, ())]:
+                    self.new.append(one)
+                    self.replaced.append(one.id)
+            elif one.content != other.content:
+                self.unlike.append(Unlike(one.id, "the destination holds it with other content, which stays"))
+            elif mode == "add" and not _begins(known.history.get(one.id, ()), part.history.get(one.id, ())):
+                self.unlike.append(Unlike(one.id, "the destination holds it with another history, which stays"))
+        left_out = {one.id for one in self.unlike}
+        self._held = [one for one in part.memories if one.id not in left_out]
+        self.keys = self._missing_keys(connection)
+        self.vectors = self._missing_vectors(connection)
+
+    def _missing_keys(self, connection: Connection) -> list[WriteKey]:
+        held, anew = {one.id for one in self._held}, {*self.replaced}
+        wanted = [key for key in self._part.keys if key[2] in held]
+        stored = rows_of(
+            connection,
+            f"SELECT scope, key, memory, content FROM write_keys WHERE key {_LISTED}",
+            (json.dumps([key for _, key, *_ in wanted]),),
+        )
+        known = {(scope, key): (memory, content) for scope, key, memory, content in stored}
+        missing: list[WriteKey] = []
+        for one in wanted:
+            scope, key, memory, content = one
+            told = known.get((scope, key))
+            if told is None or (self._mode == "mirror" and (memory in anew or told != (memory, content))):
+                missing.append(one)
+            elif told != (memory, content):
+                self.unlike.append(Unlike(memory, f"its key {key!r} belongs to {told[0]} in the destination"))
+        return missing
+
+    def _missing_vectors(self, connection: Connection) -> dict[str, dict[str, bytes]]:
+        hashes = {one.hash for one in self._held}
+        known = {
+            (space, text_hash): vector
+            for space, text_hash, vector in rows_of(
+                connection, f"SELECT space, hash, vector FROM vectors WHERE hash {_LISTED}", (json.dumps([*hashes]),)
+            )
+        }
+        missing: dict[str, dict[str, bytes]] = defaultdict(dict)
+        for (space, text_hash), vector in self._part.vectors.items():
+            told = known.get((space, text_hash))
+            if text_hash in hashes and (told is None or (self._mode == "mirror" and told != vector)):
+                missing[space][text_hash] = vector
+        return missing
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the destination holds all of it already."""
+        return not (self.new or self.keys or self.vectors)
+
+    @property
+    def outcome(self) -> Taken:
+        """Return the outcome, once the changes are stored."""
+        history = sum(len(self._part.history.get(one.id, ())) for one in self.new)
+        unlike = len({one.id for one in self.unlike} - {one.id for one in self.new})
+        return Taken(
+            [one.id for one in self.new], self.replaced, len(self._part.memories) - len(self.new) - unlike, self.unlike,
+            {space: len(vectors) for space, vectors in self.vectors.items()}, len(self.keys), history,
+        )  # fmt: skip
+
+    def apply(self, writer: Writer) -> None:
+        """Store all of it, in the transaction of a writer."""
+        history = [(one.id, *past) for one in self.new for past in self._part.history.get(one.id, ())]
+        vectors = {
+            space: {text_hash: np.frombuffer(blob, "<f4") for text_hash, blob in blobs.items()}
+            for space, blobs in self.vectors.items()
+        }
+        entries = [one.entry() for one in self.new]
+        writer.take_over(entries, self.replaced, history, self.keys, vectors, self._part.language)
+
+
+def _begins(longer: Sequence[Past], shorter: Sequence[Past]) -> bool:
+    return [*longer[: len(shorter)]] == [*shorter]
+
+
+# -- verification ------------------------------------------------------------------------------------------------------
+
+
+class Digests:
+    """Counts and hashes of the contents of a store by scope and kind, whatever the order they are met in."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def put(self, scope: str, kind: str, told: object) -> None:
+        """Count one row."""
+        count, total = self._sums.get((scope, kind), (0, 0))
+        said = repr(told).encode("utf-8", errors="surrogatepass")
+        value = int.from_bytes(blake2b(said, digest_size=DIGEST_BYTES).digest(), "little")
+        self._sums[scope, kind] = count + 1, (total + value) % (1 << 8 * DIGEST_BYTES)
+
+    def add(self, part: StoredPart, is_meant: Callable[[MemoryId], bool]) -> None:
+        """Count memories, and their history, keys and vectors."""
+        spaces: dict[str, list[str]] = defaultdict(list)
+        for space, text_hash in part.vectors:
+            spaces[text_hash].append(space)
+        for one in part.memories:
+            if is_meant(one.id):
+                self.put(one.scope, "memories", one.whole)
+                for place, past in enumerate(part.history.get(one.id, ())):
+                    self.put(one.scope, "history rows", (one.id, place, *past))
+                for space in spaces.get(one.hash, ()):
+                    self.put(one.scope, f"vectors of {space}", (one.id, part.vectors[space, one.hash]))
+        for scope, key, memory, content in part.keys:
+            if is_meant(memory):
+                self.put(scope, "keys", (key, memory, content))
+
+    def count(self, kind: str) -> int:
+        """Return the number of rows of a kind, or of kinds that begin so."""
+        return sum(count for (_, known), (count, _) in self._sums.items() if known.startswith(kind))
+
+    def differences(self, other: Digests) -> list[str]:
+        """Name the scopes and kinds that differ from those of a copy."""
+        found: list[str] = []
+        for scope, kind in sorted(self._sums.keys() | other._sums.keys()):
+            (mine, own), (theirs, its) = (one._sums.get((scope, kind), (0, 0)) for one in (self, other))
+            if mine != theirs:
+                found.append(f"{scope}: {mine:,} {kind} in the source, {theirs:,} in the copy")
+            elif own != its:
+                found.append(f"{scope}: the {kind} differ in content")
+        return found
