@@ -276,6 +276,7 @@ class Takeover:
         left_out = {one.id for one in self.unlike}
         self._held = [one for one in part.memories if one.id not in left_out]
         self.keys = self._missing_keys(connection)
+        self._stale: set[str] = set()  # hashes of texts whose vectors are replaced
         self.vectors = self._missing_vectors(connection)
 
     def _missing_keys(self, connection: Connection) -> list[WriteKey]:
@@ -310,6 +311,7 @@ class Takeover:
             told = known.get((space, text_hash))
             if text_hash in hashes and (told is None or (self._mode == "mirror" and told != vector)):
                 missing[space][text_hash] = vector
+                self._stale |= {text_hash} if told is not None else set()
         return missing
 
     @property
@@ -335,7 +337,7 @@ class Takeover:
             for space, blobs in self.vectors.items()
         }
         entries = [one.entry() for one in self.new]
-        writer.take_over(entries, self.replaced, history, self.keys, vectors, self._part.language)
+        writer.take_over(entries, self.replaced, history, self.keys, vectors, self._stale, self._part.language)
 
 
 def _begins(longer: Sequence[Past], shorter: Sequence[Past]) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtra, StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout, StoreUnavailable
-from .dialect import translate
+from .dialect import plain, translate
 
 try:
     import psycopg
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LOST = ("08", "57P01", "57P02", "57P03")  # SQLSTATEs (or their beginnings) of connections that are gone
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _FULL = "53100"
+LEAST_COPIED = 200  # rows: a COPY within a transaction takes two round trips
 # Errors of connecting have no SQLSTATE in psycopg: they are told by their text.
 _REFUSALS = (
     (re.compile(r"password authentication failed|no password supplied"), "check user and password"),
@@ -125,6 +126,7 @@ class Connection:
         self._answered = 0
         self._traffic = traffic
         self._pipeline: psycopg.Pipeline | None = None
+        self._piping = ExitStack()  # holds the pipeline while it is open
         self._foreseen: dict[Asked, Sequence[Any]] = {}
         self._ahead: dict[Asked, Cursor] = {}
 
@@ -144,7 +146,8 @@ class Connection:
     @contextmanager
     def pipelined(self) -> Iterator[None]:
         """Send statements inside the block without waiting for their results."""
-        with self.raw.pipeline() as self._pipeline:
+        with self._piping:
+            self._pipeline = self._piping.enter_context(self.raw.pipeline())
             try:
                 yield
             finally:
@@ -197,15 +200,33 @@ class Connection:
         return self._issue(statement, parameters)
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> Cursor:
-        """Run one statement for every row of parameters, in one pipeline."""
+        """Run one statement for every row of parameters: plain inserts by COPY, the others in one pipeline."""
         asked, cursor = translate(statement), self.raw.cursor()
-        bound = [asked.bind(row) for row in rows]
-        if bound:
+        given = [*rows]
+        if asked.copied and len(given) >= LEAST_COPIED:
+            with self._unpiped(), cursor.copy(asked.copied) as copy:
+                for row in given:
+                    copy.write_row([*map(plain, row)])
+        elif given:
             if self._pipeline is None:
                 self._traffic.trips += 1
             self.sent += 1
-            cursor.executemany(asked.text, bound)
+            cursor.executemany(asked.text, [asked.bind(row) for row in given])
         return Cursor(cursor, self)
+
+    @contextmanager
+    def _unpiped(self) -> Iterator[None]:
+        """Leave the pipeline, which takes no COPY, for the length of the block; what was sent before is answered."""
+        is_piped = self._pipeline is not None
+        self._pipeline = None
+        self._piping.close()
+        self._answered = self.sent
+        self._traffic.trips += 1 + is_piped
+        try:
+            yield
+        finally:
+            if is_piped:
+                self._pipeline = self._piping.enter_context(self.raw.pipeline())
 
     def set_progress_handler(self, handler: object, steps: int) -> None:
         """Do nothing: the server's `statement_timeout` ends statements that take too long."""

@@ -46,6 +46,7 @@ _TARGETS = {
 }  # fmt: skip
 _GENERATED = {"posting_segments": "segment"}  # columns that a caller reads as `lastrowid`
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)")
+_PLAIN_INSERT = re.compile(r"\s*INSERT INTO (\w+)( \([\w, ]+\))? VALUES \([?, ]+\)\s*")
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _LISTED = re.compile(r"IN \(SELECT value FROM json_each\((\?\d*|:\w+)\)\)")
 _LIST_MARK = "\x01"  # behind a placeholder whose value is a JSON list
@@ -70,16 +71,18 @@ class Statement(NamedTuple):
     text: str
     lists: tuple[str, ...]
     returns_id: bool
+    copied: str = ""  # the same for many rows as COPY, where it inserts its parameters as they are
 
     def bind(self, given: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters by name, as psycopg takes them."""
         named = dict(given) if hasattr(given, "keys") else {f"p{place}": value for place, value in enumerate(given, 1)}
         for name in self.lists:
             named[name] = json.loads(named[name])
-        return {name: _plain(value) for name, value in named.items()}
+        return {name: plain(value) for name, value in named.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as psycopg takes it."""
     if isinstance(value, memoryview):
         return bytes(value)
     return value.item() if hasattr(value, "item") else value  # numpy's numbers
@@ -110,4 +113,6 @@ def translate(statement: str) -> Statement:
     parts = _QUOTED.split(text)
     parts[::2] = [_PLACEHOLDER.sub(placeholder, part) for part in parts[::2]]
     returned = f" RETURNING {_GENERATED[table]}" if table in _GENERATED else ""
-    return Statement("".join(parts) + returned, tuple(dict.fromkeys(lists)), bool(returned))
+    many = _PLAIN_INSERT.fullmatch(statement)
+    copied = f"COPY {many[1]}{many[2] or ''} FROM STDIN" if many else ""
+    return Statement("".join(parts) + returned, tuple(dict.fromkeys(lists)), bool(returned), copied)

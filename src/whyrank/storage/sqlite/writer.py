@@ -67,7 +67,7 @@ from .top_k import KeywordIndex, NumberedMemory
 from .vectors.table import put_vectors, write_signs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from ...protocols import Arrival
     from ...types.memory import Entry, MemoryId, Scope
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from .pending import Arrived
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
+_DROP_VECTOR = "DELETE FROM vectors WHERE space = ? AND hash = ?"
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
 
 
@@ -192,11 +193,13 @@ class Writer:
         history: Sequence[tuple[MemoryId, float, str]],
         keys: Sequence[tuple[str, str, str, str]],
         vectors: Mapping[str, Mapping[str, Vector]],
+        stale: Set[str] = frozenset(),
         language: str = "",
     ) -> None:
         """Store memories of another store as they are there, with all that belongs to them; `gone` are removed before.
 
-        Successors, history and recalls are given, so nothing is derived from what the store holds.
+        Successors, history and recalls are given, so nothing is derived from what the store holds. Vectors take the
+        place of those of `stale` texts.
         """
         connection = self._connection
         orphans = self._remove(gone)
@@ -208,7 +211,9 @@ class Writer:
         if language and meta_value(connection, "language") is None:
             self._speak({language})
         for space, by_hash in vectors.items():
-            put_vectors(connection, space, by_hash)
+            if stale:
+                self._connection.executemany(_DROP_VECTOR, ((space, text_hash) for text_hash in stale & by_hash.keys()))
+            put_vectors(connection, space, by_hash, are_new=True)
         _drop_orphans(connection, orphans)
         self._close({space: list(by_hash) for space, by_hash in vectors.items()})
         self._close_keyword()
@@ -264,9 +269,7 @@ class Writer:
 
     def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
         """Delete vectors, so that they are embedded again."""
-        self._connection.executemany(
-            "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, text_hash) for text_hash in hashes)
-        )
+        self._connection.executemany(_DROP_VECTOR, ((space, text_hash) for text_hash in hashes))
         self._close({space: hashes})
 
     def _insert(self, entries: Iterable[Entry]) -> None:

@@ -423,15 +423,21 @@ def _hash_mask(text_hash: str) -> int:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def put_vectors(connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True) -> None:
+_INSERT = "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?)"
+_OR_REPLACE = " ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector"
+
+
+def put_vectors(
+    connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True, are_new: bool = False
+) -> None:
     """Store vectors by the hash of their text; raise SpaceMismatch, with the id, for one that misfits.
 
-    The first vectors of a space create it, unless the caller expects it to exist (`opens` is False).
+    The first vectors of a space create it, unless the caller expects it to exist (`opens` is False). Those that a
+    caller knows to be new take the place of none, which is faster.
     """
     dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
     connection.executemany(
-        "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
+        _INSERT if are_new else _INSERT + _OR_REPLACE,
         [(space, key, vector_checksum(key, blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
     )
 
