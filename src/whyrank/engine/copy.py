@@ -71,6 +71,7 @@ def copy_store(
     merge: bool = False,
     workspace: str | Path | None = None,
     progress: Progress | None = None,
+    per_transaction: int = PER_TRANSACTION,
 ) -> Copied:
     """Copy a store, or some scopes of it, into another: a file or a schema in PostgreSQL; nothing is embedded again.
 
@@ -82,7 +83,8 @@ def copy_store(
     scopes = frozenset(scopes_of(scope)) or None
     with _opened(here) as original, _opened(there) as copy:
         _check_spaces(original, copy)
-        done = Copier(original, copy, scopes, merge, progress or (lambda done, total, label: None)).run()
+        tick: Progress = progress or (lambda done, total, label: None)
+        done = Copier(original, copy, scopes, merge, tick, per_transaction).run()
     pins = [pin for pin in pins_in(here.pins) if scopes is None or {*pin.scopes} <= {*map(str, scopes)}]
     added = 0 if here.pins == there.pins or not pins else take_pins(there.pins, pins)
     return replace(done, pins=added)
@@ -150,11 +152,12 @@ class Copier:
         scopes: frozenset[Scope] | None,
         merge: bool,
         tick: Progress,
+        per_transaction: int,
     ) -> None:
         from ..storage.transfer import Digests
 
         self._source, self._destination = source, destination
-        self._only, self._tick = scopes, tick
+        self._only, self._tick, self._most = scopes, tick, per_transaction
         self._made = Digests
         self._mode: Mode = self._chosen(merge)
         self._counts = Counts()
@@ -229,7 +232,7 @@ class Copier:
         """Copy all parts; return the digests of the source, and the generations that were read."""
         digests, generations = self._made(), set[int]()
         total, done = len(self._source.ids(scopes)), 0
-        for part in self._source.parts(scopes, PER_TRANSACTION):
+        for part in self._source.parts(scopes, self._most):
             for some, mode in self._by_mode(part, is_last):
                 self._count(some, self._destination.take_over(some, mode))
             digests.add(part, self._is_meant)
@@ -342,7 +345,7 @@ class Copier:
         if not (is_mirror or self._written):
             return
         found = self._made()
-        for part in self._destination.parts(scopes if self._only else self._destination.scopes(), PER_TRANSACTION):
+        for part in self._destination.parts(scopes if self._only else self._destination.scopes(), self._most):
             found.add(part, self._is_meant)
         if is_mirror:
             for (scope, _), file in self._of_scopes(self._destination.files()).items():

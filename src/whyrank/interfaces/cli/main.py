@@ -354,6 +354,12 @@ _MAINTENANCE = (
         _flag("--no-keep", "keep no copy of what the store holds now"),
         _flag("--yes", "do not ask before memories are replaced"),
     )),
+    Verb("copy", "memories", "copy", "copy a store into another, also between SQLite and PostgreSQL", (
+        _text("source", "SRC", "a store: a file, or postgresql://USER@HOST/DATABASE?schema=NAME"),
+        _text("destination", "DST", "the other store; it is created if it is not there"),
+        _text("--scope", "S", "only this scope; may be repeated", action="append"),
+        _flag("--merge", "into a store that holds other memories, which stay"),
+    )),
     Verb("recipes", "search", "recipes", "show how results are ranked", (
         _option("name", nargs="?", help="print this recipe only"),
     )),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from ...engine.copy import Copied
     from ...engine.engine import Engine
     from ...engine.export import SkippedRecord
     from ...ingest.extraction.extractor import Extraction, Unused
@@ -282,6 +284,48 @@ def _say_file(findings: Sequence[Finding], kept: str) -> None:
         output.say(on_one_line(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else "")))
     if kept:
         output.say(f"the old store is kept as {kept}; delete it when nothing is missing")
+
+
+def copy(asked: argparse.Namespace) -> int:
+    """Copy a store into another; exit status 14 if the other holds some memories with other content."""
+    from ...engine.copy import copy_store  # no other verb here needs it
+
+    if asked.store is not None:
+        raise ConfigError("--store is given", "name both stores: `whyrank copy SRC DST`")
+    with output.progress("copy", quiet=asked.json) as tick:
+        done = copy_store(
+            asked.source,
+            asked.destination,
+            scope=asked.scope,
+            merge=asked.merge,
+            workspace=asked.workspace,
+            progress=tick,
+        )
+    if asked.json:
+        unlike = [one._asdict() for one in done.unlike]
+        output.say_json({**asdict(done), "unlike": unlike, "notices": serialize.notices(done.notices)})
+    else:
+        _say_copied(done)
+    return PARTLY_READ.exit_status if done.unlike else OK
+
+
+def _say_copied(done: Copied) -> None:
+    if done.has_changed:
+        beside = (counted(done.history, "former text"), counted(done.keys, "key"), counted(done.files, "file"))
+        output.say(f"{_memories(done.memories)} copied from {done.source} to {done.destination}, verified")
+        output.say(f"with {', '.join(beside)}, {counted(done.notes, 'note')} and {counted(done.pins, 'pin')}")
+        for space, count in done.vectors.items():
+            output.say(f"{counted(count, 'vector')} of {space}")
+        others = {"replaced": done.replaced, "removed": done.removed, "unchanged": done.unchanged}
+        if told := [f"{count:,} {name}" for name, count in others.items() if count]:
+            output.say(", ".join(told))
+    else:
+        output.say(f"nothing to copy: {done.destination} holds {_memories(done.unchanged)} of {done.source} already")
+    for identity, reason in done.unlike[:_LINES_SHOWN]:
+        output.complain(f"not copied {identity}: {reason}")
+    if len(done.unlike) > _LINES_SHOWN:
+        output.complain(f"not copied {len(done.unlike) - _LINES_SHOWN:,} more (--json names all of them)")
+    output.show_notices(done.notices)
 
 
 _YES = "yes"
