@@ -134,7 +134,7 @@ def test_a_large_store_answers_alike_in_its_copy(tmp_path: Path, places: Callabl
         engines = [stack.enter_context(closing(engine_of(place, tmp_path))) for place in (here, there)]
         for text in ("what is E47?", '"blue boat"', "remnd me on the boat"):
             for recipe in ("default", "rrf"):
-                options = {"scope": ["user:ann"], "recipe": recipe, "limit": 50}
+                options = {"scope": ["user:ann"], "recipe": recipe, "limit": 10}
                 mine, its = (plain(walls.told(one, walls.Deed("", "search", (text,), options))) for one in engines)
                 assert differences(mine, its) == []
 

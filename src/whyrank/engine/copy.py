@@ -317,7 +317,7 @@ class Copier:
             told = (
                 "the destination keeps its own embedding model; `whyrank embed` there gives the copied memories vectors"
             )
-            self._notices.append(Notice("model-differs", told))
+            self._notices.append(Notice("spaces-differ", told))
         return len(new)
 
     def _notes_of(self, store: IndexedStore) -> dict[str, str]:
@@ -344,9 +344,13 @@ class Copier:
         is_mirror = self._mode == "mirror"
         if not (is_mirror or self._written):
             return
-        found = self._made()
-        for part in self._destination.parts(scopes if self._only else self._destination.scopes(), self._most):
+        found, done = self._made(), 0
+        there = scopes if self._only else self._destination.scopes()
+        total = len(self._destination.ids(there))
+        for part in self._destination.parts(there, self._most):
             found.add(part, self._is_meant)
+            done += len(part.memories)
+            self._tick(done, max(done, total), "verifying")
         if is_mirror:
             for (scope, _), file in self._of_scopes(self._destination.files()).items():
                 found.put(str(scope), "files", tuple(file))
