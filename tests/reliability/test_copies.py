@@ -21,7 +21,7 @@ from whyrank.analysis.document import entries_for
 from whyrank.config.load import load
 from whyrank.engine.copy import UNFINISHED, copy_store
 from whyrank.engine.engine import Engine
-from whyrank.errors import Conflict, SpaceMismatch, StoreError
+from whyrank.errors import Conflict, SpaceMismatch, StoreDamaged, StoreError
 from whyrank.interfaces.cli.main import main
 from whyrank.protocols import Changes
 from whyrank.storage.store import IndexedStore, PostgresStore, SqliteStore
@@ -29,6 +29,7 @@ from whyrank.testing.fakes import WordDirections
 from whyrank.types.memory import Memory, Scope
 
 from .. import postgres, processes
+from ..damage import told
 from . import walls
 from .test_two_databases import differences, plain
 
@@ -304,11 +305,12 @@ def test_a_difference_in_the_copy_is_an_error_that_names_it_and_the_next_run_men
 def test_a_memory_that_is_altered_on_its_way_is_noticed(tmp_path: Path, places: Callable[[str], str]) -> None:
     here, there = places("file"), places("file")
     filled(here, 10)
-    with closing(SqliteStore(Path(there))) as store, store._backend.writing() as connection:
-        connection.execute(
-            "CREATE TRIGGER alter_title AFTER INSERT ON memories WHEN new.id = 'm_3' "
-            "BEGIN UPDATE memories SET title = 'Other' WHERE row = new.row; END"
-        )
+    SqliteStore(Path(there)).close()
+    told(
+        Path(there),
+        "CREATE TRIGGER alter_title AFTER INSERT ON memories WHEN new.id = 'm_3' "
+        "BEGIN UPDATE memories SET title = 'Other' WHERE row = new.row; END",
+    )
     with pytest.raises(StoreError, match="user:3: the memories differ in content"):
         copy_store(here, there, workspace=tmp_path)
 
@@ -323,6 +325,30 @@ def test_only_the_scopes_asked_for_are_copied(tmp_path: Path, places: Callable[[
     rest = copy_store(here, there, workspace=tmp_path)
     assert rest.unchanged == len(wanted)
     assert exported(here, tmp_path) == exported(there, tmp_path)
+
+
+def test_the_vectors_of_every_space_are_copied_and_damaged_ones_are_reported(
+    tmp_path: Path, places: Callable[[str], str]
+) -> None:
+    here, there = places("file"), places("server")
+    filled(here, 10)
+    with closing(SqliteStore(Path(here))) as store:
+        hashes = [one.hash for part in store.parts(store.scopes(), 10) for one in part.memories]
+        store.write(Changes(space="second", vectors=dict.fromkeys(hashes[:4], np.full(4, 0.5, np.float32))))
+    told(Path(here), "UPDATE vectors SET vector = zeroblob(16) WHERE space = 'second' AND hash = ?", hashes[0])
+    done = copy_store(here, there, workspace=tmp_path)
+    assert done.vectors == {"made": 10, "second": 3}
+    assert [notice.code for notice in done.notices] == ["vectors-damaged"]
+    assert vectors_in(there) == vectors_in(here)
+
+
+def test_a_store_with_a_damaged_memory_is_refused_with_its_id(tmp_path: Path, places: Callable[[str], str]) -> None:
+    here, there = places("file"), places("file")
+    with closing(engine_of(here, tmp_path)) as engine:
+        fact = engine.add("the kettle is blue")
+    told(Path(here), "UPDATE memories SET text = 'the kettle is red'")
+    with pytest.raises(StoreDamaged, match=fact.id):
+        copy_store(here, there, workspace=tmp_path)
 
 
 def test_spaces_of_different_dimensions_are_refused(tmp_path: Path, places: Callable[[str], str]) -> None:
@@ -356,16 +382,16 @@ def test_the_command_reports_the_copy_and_what_was_left_out(
     filled(here, 10)
     common = [here, there, "--workspace", str(tmp_path)]
 
-    def told(*options: str) -> tuple[int, dict[str, Any]]:
+    def run(*options: str) -> tuple[int, dict[str, Any]]:
         status = main(["copy", *common, *options, "--json"])
         return status, json.loads(capsys.readouterr().out)
 
-    status, first = told()
+    status, first = run()
     assert (status, first["memories"], first["vectors"], first["scopes"]) == (0, 10, {"made": 10}, 4)
     with closing(opened(there)) as store:
         other = replace(store.get(["m_0"], store.scopes())["m_0"], text="changed there")
         store.write(Changes(put=entries_for([other], "en")))
-    status, second = told("--merge")
+    status, second = run("--merge")
     assert status == 14
     assert [one["id"] for one in second["unlike"]] == ["m_0"]
     assert second["unchanged"] == 9

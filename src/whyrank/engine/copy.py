@@ -132,7 +132,7 @@ def _check_spaces(source: IndexedStore, destination: IndexedStore) -> None:
             )
 
 
-class Counts(NamedTuple):
+class CopyCounts(NamedTuple):
     """Sums over the parts of a copy."""
 
     memories: int = 0
@@ -160,7 +160,7 @@ class Copier:
         self._only, self._tick, self._most = scopes, tick, per_transaction
         self._made = Digests
         self._mode: Mode = self._chosen(merge)
-        self._counts = Counts()
+        self._counts = CopyCounts()
         self._vectors: dict[str, int] = {}
         self._written: set[MemoryId] = set()
         self._unlike: dict[MemoryId, Unlike] = {}
@@ -254,7 +254,7 @@ class Copier:
         new = {*taken.new} - self._written
         self._written |= new
         memories, replaced, unchanged, history, keys = self._counts
-        self._counts = Counts(
+        self._counts = CopyCounts(
             memories + len(new), replaced + len({*taken.replaced} & new), unchanged + taken.same,
             history + taken.history, keys + taken.keys,
         )  # fmt: skip

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections import defaultdict
 from hashlib import blake2b
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,10 +38,13 @@ _LISTED = "IN (SELECT value FROM json_each(?))"
 _MEMORY = f"m.row, m.scope, m.number, {SELECT}, m.embed_hash, m.checksum, m.letters, m.dates, m.embed_text"
 _NEXT = f"SELECT {_MEMORY} FROM memories AS m WHERE m.scope = ? AND m.number > ? ORDER BY m.number LIMIT ?"
 _KNOWN = f"SELECT {_MEMORY} FROM memories AS m WHERE m.id {_LISTED}"
-_RECALLS = (COLUMNS.index("recalls"), COLUMNS.index("recalled"))  # each store counts its own
-_COUNTED = [place for place in range(len(COLUMNS)) if place not in _RECALLS]
-_AS_JSON = frozenset(map(COLUMNS.index, ("aliases", "headings", "tags", "entities", "metadata")))
-_PLAIN = ("[]", "{}")
+_recalls = itemgetter(COLUMNS.index("recalls"), COLUMNS.index("recalled"))  # each store counts its own
+_JSON = ("aliases", "headings", "tags", "entities", "metadata")
+_lists = itemgetter(*map(COLUMNS.index, _JSON))
+_counted = itemgetter(
+    *(place for place, name in enumerate(COLUMNS) if name not in ("recalls", "recalled") and name not in _JSON)
+)
+_PLAIN = frozenset(("[]", "{}"))
 _ID, _PATH = COLUMNS.index("id"), COLUMNS.index("path")
 FIRST = -1  # a number before the first of a scope
 DIGEST_BYTES = 16
@@ -81,13 +85,22 @@ class StoredMemory(NamedTuple):
     @property
     def content(self) -> tuple[object, ...]:
         """Return the fields that a user gave, in a form that is the same in every database."""
-        return tuple([_plain(place, self.columns[place]) for place in _COUNTED])
+        told: tuple[object, ...] = _counted(self.columns)
+        lists: tuple[object, ...] = _lists(self.columns)
+        return told if _PLAIN.issuperset(lists) else (*told, *map(_as_read, lists))
 
     @property
     def whole(self) -> tuple[object, ...]:
         """Return all that answers depend on: the content, recalls, tokens and names."""
-        counts = [self.columns[place] for place in _RECALLS]
-        return (*self.content, *counts, self.hash, int(self.letters), self.dates, [*self.tokens], [*self.names])
+        return (
+            *self.content,
+            *_recalls(self.columns),
+            self.hash,
+            int(self.letters),
+            self.dates,
+            [*self.tokens],
+            [*self.names],
+        )
 
     def entry(self) -> Entry:
         """Return the memory as an entry for another store; a damaged one is refused."""
@@ -108,13 +121,12 @@ class StoredMemory(NamedTuple):
         )
 
 
-def _plain(place: int, value: Any) -> Any:
-    if place not in _AS_JSON or value in _PLAIN:
-        return value
+def _as_read(stored: Any) -> object:
+    """Return a list or object in one form, whatever version wrote it; a damaged one equals nothing but itself."""
     try:
-        return json.dumps(json.loads(value), sort_keys=True)
-    except (ValueError, TypeError):  # damaged: equal to nothing but itself
-        return value
+        return json.dumps(json.loads(stored), sort_keys=True)
+    except (ValueError, TypeError):
+        return stored
 
 
 class StoredPart(NamedTuple):
@@ -347,6 +359,10 @@ def _begins(longer: Sequence[Past], shorter: Sequence[Past]) -> bool:
 # -- verification ------------------------------------------------------------------------------------------------------
 
 
+def _digest(said: bytes) -> bytes:
+    return blake2b(said, digest_size=DIGEST_BYTES).digest()
+
+
 class Digests:
     """Counts and hashes of the contents of a store by scope and kind, whatever the order they are met in."""
 
@@ -356,8 +372,7 @@ class Digests:
     def put(self, scope: str, kind: str, told: object) -> None:
         """Count one row."""
         count, total = self._sums.get((scope, kind), (0, 0))
-        said = repr(told).encode("utf-8", errors="surrogatepass")
-        value = int.from_bytes(blake2b(said, digest_size=DIGEST_BYTES).digest(), "little")
+        value = int.from_bytes(_digest(repr(told).encode("utf-8", errors="surrogatepass")), "little")
         self._sums[scope, kind] = count + 1, (total + value) % (1 << 8 * DIGEST_BYTES)
 
     def add(self, part: StoredPart, is_meant: Callable[[MemoryId], bool]) -> None:
@@ -371,7 +386,7 @@ class Digests:
                 for place, past in enumerate(part.history.get(one.id, ())):
                     self.put(one.scope, "history rows", (one.id, place, *past))
                 for space in spaces.get(one.hash, ()):
-                    self.put(one.scope, f"vectors of {space}", (one.id, part.vectors[space, one.hash]))
+                    self.put(one.scope, f"vectors of {space}", (one.id, _digest(part.vectors[space, one.hash])))
         for scope, key, memory, content in part.keys:
             if is_meant(memory):
                 self.put(scope, "keys", (key, memory, content))
