@@ -197,7 +197,7 @@ class Copier:
             self._destination.put_note(UNFINISHED, self._mark)
         scopes = self._scopes()
         digests, generations = self._pass(scopes)
-        with self._source.reading() as snapshot:
+        with self._source.view() as snapshot:
             if generations - {snapshot.generation}:
                 scopes = self._scopes()
                 digests = self._again(scopes)
