@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "doctor", "backup", "restore", "import", "rank",
+    "mcp", "doctor", "backup", "restore", "import", "rank", "copy",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -58,6 +58,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "doctor": (["doctor"], "words: in order", {"file", "words", "vectors", "notices"}),
     "backup": (["backup", "copy.db"], "8 memories written to ", {"path", "memories", "bytes", "schema", "created"}),
     "restore": (["restore", "BACKUP", "--yes"], "8 memories restored from", {"restored", "file", "kept", "schema"}),
+    "copy": (["copy", "BIG", "copied.db"], "20 memories copied from", {"memories", "unchanged", "unlike", "vectors"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),

@@ -10,7 +10,9 @@ import pytest
 
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
+from whyrank.errors import StoreError
 from whyrank.storage.postgres.backend import PostgresBackend
+from whyrank.storage.postgres.connection import LEAST_COPIED
 from whyrank.storage.sqlite.postings.kernel import KERNEL
 from whyrank.storage.store import IndexedStore
 from whyrank.testing.fakes import WordDirections
@@ -40,6 +42,38 @@ class Counted:
         before = self._traffic.trips
         call()
         return self._traffic.trips - before
+
+
+def test_many_rows_are_stored_as_they_were_given_and_a_refused_one_takes_all_back() -> None:
+    backend = PostgresBackend(postgres.new_store())
+    backend.prepare("postings")
+    texts = [
+        "tab\t",
+        "line\n",
+        "back\\slash",
+        "\\N",
+        "",
+        "naïve ☕",
+        *(f"key {number}" for number in range(LEAST_COPIED)),
+    ]
+    insert = "INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)"
+    rows = [(text, number / 3, text[::-1]) for number, text in enumerate(texts)]
+    with backend.writing() as connection:
+        connection.executemany(insert, rows)
+        last = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+    with pytest.raises(StoreError, match="changed"):
+        _replace(backend, insert, [*rows, ("refused", None, "the moment of its change is missing")])
+    with backend.writing() as connection:
+        read = connection.execute("SELECT memory, changed, was FROM history ORDER BY entry").fetchall()
+        assert connection.execute("SELECT max(entry) FROM history").fetchone()[0] == last
+    backend.close()
+    assert read == rows
+
+
+def _replace(backend: PostgresBackend, insert: str, rows: list[Any]) -> None:
+    with backend.writing() as connection:
+        connection.execute("DELETE FROM history")
+        connection.executemany(insert, rows)
 
 
 @pytest.fixture
