@@ -301,7 +301,7 @@ class Retrieval:
 
 
 class Hint(NamedTuple):
-    """What a block of reads will ask for, so that a store on a server fetches it together."""
+    """Announcement of what a block of reads will ask for, so that a server sends it together."""
 
     scopes: frozenset[Scope] = frozenset()
     spaces: Sequence[str] = ()

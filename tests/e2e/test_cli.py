@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "doctor", "backup", "restore", "import", "rank", "copy",
+    "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -55,6 +55,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
+    "reindex": (["reindex"], "0 memories reindexed", {"reindexed", "reader"}),
     "doctor": (["doctor"], "words: in order", {"file", "words", "vectors", "notices"}),
     "backup": (["backup", "copy.db"], "8 memories written to ", {"path", "memories", "bytes", "schema", "created"}),
     "restore": (["restore", "BACKUP", "--yes"], "8 memories restored from", {"restored", "file", "kept", "schema"}),
