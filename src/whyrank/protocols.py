@@ -10,7 +10,7 @@ from .types.query import ONCE, All, Analysis, Either, Holds, Join, Plan, Query, 
 from .types.results import Run, Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -462,6 +462,21 @@ class Spaces(Protocol):
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
         """Return up to `limit` texts behind a place that need a vector, without those to retry after `due`."""
 
+    def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
+        """Lease up to `limit` distinct texts that need a vector, are due at `now` and leased to nobody else.
+
+        A lease ends when the vector or a failure of the text is written, by `release`, or by its time.
+        """
+
+    def release(self, space: str, hashes: Iterable[str], worker: str) -> None:
+        """End the leases of a worker; one on a text that had failed before ends by its time."""
+
+    def listening(self, wake: Callable[[], None]) -> AbstractContextManager[bool]:
+        """Call `wake`, in a thread, whenever a writer with an embedder leaves texts without a vector.
+
+        False where writers cannot tell: then one polls.
+        """
+
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return the embedding failures of these scopes in a space, the provider's own failure first."""
 
@@ -512,8 +527,8 @@ class Store(Reader, Memories, Retriever, Spaces, Metadata, Protocol):
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
 
-    def settle(self, scopes: Iterable[Scope]) -> None:
-        """Run maintenance after many writes to these scopes, so that searches need not do it."""
+    def settle(self, scopes: Iterable[Scope]) -> int:
+        """Run maintenance after many writes to these scopes, and all that is due; return the number of steps."""
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count the contents of the store, or of the part visible to these scopes."""

@@ -25,6 +25,16 @@ class Description(NamedTuple):
     ballast_bytes: int | None = None
 
 
+class Channel(Protocol):
+    """Messages of writers to workers that texts without a vector were stored."""
+
+    def notify(self, connection: Any) -> None:
+        """Send one when the transaction of this connection commits."""
+
+    def listening(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `wake` in a thread for each message while the block runs, and after messages may have been lost."""
+
+
 class Backend(Protocol):
     """A database beneath the index.
 
@@ -33,6 +43,7 @@ class Backend(Protocol):
 
     location: str
     read_only: bool
+    channel: Channel | None  # None: workers poll
 
     @property
     def is_current(self) -> bool:
@@ -47,8 +58,11 @@ class Backend(Protocol):
         A server answers the foreseen statements together; their results are read when they are asked for.
         """
 
-    def writing(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Any]:
-        """Run one transaction; it is durable when the block has ended without an error."""
+    def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> AbstractContextManager[Any]:
+        """Run one transaction; it is durable when the block has ended without an error.
+
+        Unless `alone`, a server may run other writers at the same time; the caller locks the rows that it changes.
+        """
 
     def connection(self) -> AbstractContextManager[Any]:
         """Hold a connection outside a transaction."""

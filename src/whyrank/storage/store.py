@@ -22,7 +22,7 @@ from .retrieval import retrieve
 from .sqlite import metadata, pending
 from .sqlite import purge as purge_module
 from .sqlite.backend import SqliteBackend
-from .sqlite.database import Connection, Row, leniently, meta_value, portions, raise_generation, rows_of
+from .sqlite.database import Connection, Row, leniently, meta_value, raise_generation, rows_of
 from .sqlite.disk import BALLAST_MEGABYTES, MEGABYTE
 from .sqlite.doc_values import DocValues
 from .sqlite.filters import Masks, clause_for
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ..protocols import Arrival, Changes, Question, Request, Resolution, Retrieval
+    from ..protocols import Arrival, Changes, Question, Request, Resolution, Retrieval, Waiting
     from ..types.memory import Memory, MemoryId, Order
     from ..types.query import Analysis, Plan, Statistics
     from .backend import Backend
@@ -59,6 +59,7 @@ _T = TypeVar("_T")
 _AFTER_SLASH = chr(ord("/") + 1)
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
+_CLAIM_ATTEMPTS = 3  # to lease texts that other workers lease at the same time
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 CACHE_MEGABYTES = 320
 # Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
@@ -104,6 +105,7 @@ class IndexedStore:
         )
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
+        self._queues: dict[str, metadata.Queue] = {}
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = DocValues(
@@ -152,6 +154,8 @@ class IndexedStore:
             writing = self._writing(connection)
             writing.apply(changes)
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
+            if self._backend.channel is not None and metadata.leaves_texts(connection, changes):
+                self._backend.channel.notify(connection)
 
     def _tidy_after(self, written: int) -> None:
         """Run a little of the due maintenance; the write is durable, and later writes do the rest."""
@@ -182,6 +186,8 @@ class IndexedStore:
             if arrival.key is not None:
                 take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
+            if self._backend.channel is not None and arrival.space and arrival.vector is None:
+                self._backend.channel.notify(connection)
             return True
 
     def _tidy(self, written: int) -> None:
@@ -192,16 +198,23 @@ class IndexedStore:
             if not self._is_untidy:
                 return
 
-    def settle(self, scopes: Iterable[Scope]) -> None:
-        """Run all maintenance after many writes to these scopes, so that searches are not slowed by them."""
+    def settle(self, scopes: Iterable[Scope]) -> int:
+        """Compact these scopes, run all maintenance that is due, and finish a purge; return the steps it took."""
         with self._backend.writing() as connection:
             index = self._index(connection)
             for scope in scopes:
                 index.compact(connection, str(scope))
             self._is_untidy = index.is_due(connection)
+        steps = 0
         while self._is_untidy:
             self._tidy(0)
+            steps += 1
+        with self._backend.reading() as snapshot:
+            is_purge_due = purge_module.is_due(snapshot.connection)
+        if is_purge_due:
+            self._finish_purge()
         self._backend.keep()
+        return steps
 
     def _cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache in bytes; the analyzer is shared by all stores of the process."""
@@ -469,11 +482,38 @@ class IndexedStore:
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
-        found: set[str] = set()
-        for part, marks in portions(sorted(set(hashes))):
-            rows = self._read(f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({marks})", (space, *part))
-            found |= {row[0] for row in rows}
-        return found
+        with self._backend.reading() as snapshot:
+            return metadata.hashes_with_vectors(snapshot.connection, space, hashes)
+
+    def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
+        """Lease up to `limit` texts without a vector that are due and that nobody else embeds."""
+        lease = metadata.Lease(worker, now, now + lease_seconds)
+        queue = self._queues.setdefault(space, metadata.Queue(space))
+        for _ in range(_CLAIM_ATTEMPTS):
+            with self._backend.reading() as snapshot:  # a scan that blocks no writer
+                found = queue.read(snapshot.connection, snapshot.generation, limit, now)
+            leased = self._backend.attempt(partial(self._lease, space, found, lease)) if found else []
+            if leased or not found:
+                return leased
+        return []
+
+    def _lease(self, space: str, found: Sequence[Waiting], lease: metadata.Lease) -> list[Waiting]:
+        with self._backend.writing(alone=False) as connection:
+            return metadata.take_leases(connection, space, found, lease)
+
+    def release(self, space: str, hashes: Iterable[str], worker: str) -> None:
+        """End the leases of a worker on texts that it did not embed."""
+        with self._backend.writing(alone=False) as connection:
+            metadata.release_leases(connection, space, hashes, worker)
+
+    @contextmanager
+    def listening(self, wake: Callable[[], None]) -> Iterator[bool]:
+        """Call `wake`, in a thread, whenever a writer leaves texts without a vector; False: nobody tells."""
+        if self._backend.channel is None:
+            yield False
+            return
+        with self._backend.channel.listening(wake):
+            yield True
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""

@@ -72,7 +72,7 @@ from ..types.results import Candidates, Run, Signal
 from ..types.trail import TermValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..protocols import Question, Request, Resolution, Retrieval, Vector
     from ..types.memory import Entry, MemoryId
@@ -420,6 +420,7 @@ class MemoryStore(MemoryReaders):
         self._notes: dict[str, str] = {}
         self._past = Past()
         self._failures: dict[tuple[str, str], Failure] = {}
+        self._leases: dict[tuple[str, str], tuple[str, float]] = {}  # the worker that embeds a text, and until when
 
     @contextmanager
     def reading(self, hint: Hint = NO_HINT) -> Iterator[None]:
@@ -477,6 +478,7 @@ class MemoryStore(MemoryReaders):
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
         for text_hash, failure in {**changes.failures, **dict.fromkeys(changes.vectors)}.items():
             self._failures.pop((changes.space, text_hash), None)
+            self._leases.pop((changes.space, text_hash), None)
             if failure is not None:
                 self._failures[changes.space, text_hash] = failure._replace(hash=text_hash)
         self._failures = {key: failure for key, failure in self._failures.items() if key[1] in {"", *alive}}
@@ -524,8 +526,9 @@ class MemoryStore(MemoryReaders):
         """Return a stored memory."""
         return self._entries[identity or ""].memory
 
-    def settle(self, scopes: Iterable[Scope]) -> None:
+    def settle(self, scopes: Iterable[Scope]) -> int:
         """Do nothing: there is no maintenance."""
+        return 0
 
     def resolve(
         self,
@@ -713,6 +716,24 @@ class MemoryStore(MemoryReaders):
         later = {one.hash for one in self.failures(space) if due is not None and one.next_try > due}
         placed = (Waiting(key, text, place) for place, (key, text) in enumerate(texts, 1) if key not in later)
         return [one for one in placed if one.place > after and (space, one.hash) not in self._vectors][:limit]
+
+    def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
+        """Lease texts without a vector that are due and leased to nobody."""
+        leased = {text_hash for (owner, text_hash), (_, end) in self._leases.items() if owner == space and end > now}
+        waiting = {one.hash: one for one in self.without_vector(space, len(self._entries), due=now)}
+        found = [one for text_hash, one in waiting.items() if text_hash not in leased][:limit]
+        self._leases |= {(space, one.hash): (worker, now + lease_seconds) for one in found}
+        return found
+
+    def release(self, space: str, hashes: Iterable[str], worker: str) -> None:
+        """End the leases of a worker on these texts."""
+        for text_hash in hashes:
+            if self._leases.get((space, text_hash), ("",))[0] == worker:
+                del self._leases[space, text_hash]
+
+    def listening(self, wake: Callable[[], None]) -> AbstractContextManager[bool]:
+        """Tell nothing: one polls."""
+        return nullcontext(False)
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return the embedding failures of a space."""

@@ -658,6 +658,62 @@ class SpaceContract:
         assert [one.text for one in store.without_vector(space, 9, due=_LATER)] == ["tea", "coffee"]
         assert [one.text for one in store.without_vector(space, 9)] == ["tea", "coffee"]
 
+    def test_two_workers_share_the_texts_without_a_vector(self, tmp_path: Path) -> None:
+        """No text is leased twice, and texts that are leased are no failures."""
+        store, space = self._with_texts(tmp_path, *(f"note {number}" for number in range(10))), "space"
+        parts = [store.claim(space, 4, worker, 60.0, NOW) for worker in ("one", "two", "one", "two")]
+        assert [len(part) for part in parts] == [4, 4, 2, 0]
+        assert {one.text for part in parts for one in part} == {f"note {number}" for number in range(10)}
+        assert (store.failures(space), store.claim("another", 9, "one", 60.0, NOW)[0].text) == ([], "note 0")
+
+    def test_the_work_of_a_worker_that_died_is_taken_over_after_its_lease(self, tmp_path: Path) -> None:
+        """Until then nobody else embeds it; the second lease is as long as the first."""
+        store, space = self._with_texts(tmp_path, "tea"), "space"
+        [tea] = store.claim(space, 9, "one", 60.0, NOW)
+        assert store.claim(space, 9, "two", 60.0, NOW + 59) == []
+        assert store.claim(space, 9, "two", 60.0, NOW + 61) == [tea]
+        assert store.claim(space, 9, "one", 60.0, NOW + 120) == []
+
+    def test_a_lease_ends_with_its_vector_its_failure_or_by_a_release(self, tmp_path: Path) -> None:
+        """An embedded text is done, a failed one waits for its time, a released one is taken at once."""
+        store, space = self._with_texts(tmp_path, "tea", "coffee", "milk"), self.embedder.fingerprint
+        tea, coffee, milk = store.claim(space, 9, "one", 60.0, NOW)
+        failed = {coffee.hash: Failure(coffee.hash, 1, "refused", NOW, NOW + 30)}
+        store.write(Changes(space=space, vectors={tea.hash: self.embedder.query("tea")}, failures=failed))
+        store.release(space, [milk.hash], "two")
+        assert store.claim(space, 9, "two", 60.0, NOW + 1) == []
+        store.release(space, [milk.hash], "one")
+        assert store.claim(space, 9, "two", 60.0, NOW + 1) == [milk]
+        assert store.claim(space, 9, "two", 60.0, NOW + 31) == [coffee]
+        assert [failure.error for failure in store.failures(space)] == ["refused"]
+
+    def test_texts_that_are_stored_later_are_claimed(self, tmp_path: Path) -> None:
+        """A claim that found nothing finds what has come since; a text that two memories hold is one."""
+        store, space = self._with_texts(tmp_path, "tea"), self.embedder.fingerprint
+        [tea] = store.claim(space, 9, "one", 60.0, NOW)
+        assert store.claim(space, 9, "one", 60.0, NOW) == []
+        twins = [fact("m_8", "milk"), fact("m_9", "milk", scope=USER)]
+        store.write(Changes(put=[entry_for(memory, "en") for memory in twins]))
+        assert [one.text for one in store.claim(space, 9, "two", 60.0, NOW)] == ["milk"]
+        store.release(space, [tea.hash], "one")
+        assert store.claim(space, 9, "two", 60.0, NOW) == [tea]
+
+    def test_a_fact_is_taken_in_while_others_are_embedded(self, tmp_path: Path) -> None:
+        """A lease is no failure of the space."""
+        store, space = self.filled(tmp_path, [fact("m_0", "tea")]), self.embedder.fingerprint
+        assert store.take_in(Arrival(fact("m_1", "coffee"), "en", space))
+        assert [one.text for one in store.claim(space, 9, "one", 60.0, NOW)] == ["coffee"]
+        assert store.take_in(Arrival(fact("m_2", "milk"), "en", space))
+
+    def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector(self, tmp_path: Path) -> None:
+        """Neither does it leave a failure, which might quote it."""
+        store, space = self._with_texts(tmp_path, "tea", "coffee"), self.embedder.fingerprint
+        tea, coffee = store.claim(space, 9, "one", 60.0, NOW)
+        store.write(Changes(remove=["m_0", "m_1"]))
+        failed = {coffee.hash: Failure(coffee.hash, 1, "coffee?", NOW, NOW + 30)}
+        store.write(Changes(space=space, vectors={tea.hash: self.embedder.query("tea")}, failures=failed))
+        assert (store.spaces(), store.failures(space)) == ({}, [])
+
     def test_the_failure_of_a_text_goes_with_it(self, tmp_path: Path) -> None:
         """The failure of a deleted text is deleted."""
         store = self._with_texts(tmp_path, "tea")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
+
+import psycopg
 
 from ...errors import ConfigError
 from ..backend import Description
 from ..sqlite import purge
 from ..sqlite.database import MOMENT
 from .connection import translated
-from .database import Address, PostgresDatabase
+from .database import CONNECT_SECONDS, Address, PostgresDatabase
 from .schema import NEWEST, prepare, version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..backend import Scrub
     from .connection import Connection
@@ -40,6 +43,51 @@ def is_store(url: str) -> bool:
         database.close()
 
 
+_MAX_NAME = 63  # characters of a channel
+_LOOK_SECONDS = 0.5  # between two looks of a listener whether it should end
+_RECONNECT_SECONDS = 2.0
+
+
+class PostgresChannel:
+    """Messages by NOTIFY, on a channel named after the schema."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._name = f"whyrank_{address.schema}"[:_MAX_NAME]
+
+    def notify(self, connection: Connection) -> None:
+        """Send a message when the transaction of this connection commits; several of one transaction are one."""
+        connection.execute("SELECT pg_notify(?, '')", (self._name,))
+
+    @contextmanager
+    def listening(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Call `wake` in a thread for each message, and whenever a connection was made."""
+        ended = threading.Event()
+        listener = threading.Thread(target=self._listen, args=(wake, ended), name="whyrank-listener", daemon=True)
+        listener.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            listener.join()
+
+    def _listen(self, wake: Callable[[], None], ended: threading.Event) -> None:
+        while not ended.is_set():
+            with suppress(psycopg.Error):  # the worker polls, too, and tells what is wrong
+                self._hear(wake, ended)
+            ended.wait(_RECONNECT_SECONDS)
+
+    def _hear(self, wake: Callable[[], None], ended: threading.Event) -> None:
+        """Listen on a connection of its own until the end, or until it is lost."""
+        dsn, patience = self._address.dsn, CONNECT_SECONDS
+        with psycopg.connect(dsn, autocommit=True, connect_timeout=patience, application_name="whyrank") as raw:
+            raw.execute(f'LISTEN "{self._name}"')
+            wake()  # messages may have been sent before
+            while not ended.is_set():
+                for _ in raw.notifies(timeout=_LOOK_SECONDS):
+                    wake()
+
+
 class PostgresBackend:
     """One schema of a PostgreSQL database."""
 
@@ -51,6 +99,7 @@ class PostgresBackend:
         self.reading = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
+        self.channel = PostgresChannel(self.database.address)
         self.attempt = self.database.attempt
         self.close = self.database.close
 

@@ -190,15 +190,17 @@ class PostgresDatabase:
         raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
-    def writing(self, foreseen: Iterable[Asked] = ()) -> Iterator[Any]:
+    def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> Iterator[Any]:
         """Run one transaction; it is durable when the block has ended without an error.
 
-        Foreseen statements are sent with its beginning, in one round trip.
+        Foreseen statements are sent with its beginning, in one round trip. Unless `alone`, other writers run at the
+        same time, and the caller locks the rows that it changes.
         """
         with translated(self.location), self.connection() as connection, connection.pipelined():
             try:
                 connection.execute("BEGIN")
-                connection.execute(self._lock)
+                if alone:
+                    connection.execute(self._lock)
                 connection.foresee(foreseen)
                 yield connection
             except BaseException:

@@ -61,6 +61,7 @@ _REWRITTEN = (
     (re.compile(r"\b9e999\b"), "'infinity'::float8"),
     (re.compile(r"\bAS INTEGER\)"), "AS bigint)"),
     (re.compile(r"last_insert_rowid\(\)"), "lastval()"),
+    (re.compile(r"/\* SKIP LOCKED \*/"), "FOR NO KEY UPDATE SKIP LOCKED"),
     (_LISTED, rf"= ANY(\1{_LIST_MARK})"),
 )
 

@@ -38,6 +38,7 @@ class SqliteBackend:
         self.reading = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
+        self.channel = None
         self.close = self.database.close
         self._ballast = Ballast(self.database.file, ballast_megabytes * MEGABYTE)
         self._ballast_kept = 0.0  # time of its last check

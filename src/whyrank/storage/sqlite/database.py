@@ -229,8 +229,8 @@ class Database:
             raise translate_error(self.path, error) from error
 
     @contextmanager
-    def writing(self, foreseen: Iterable[Asked] = ()) -> Iterator[Connection]:
-        """Run one transaction; it is durable when the block has ended without an error."""
+    def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> Iterator[Connection]:
+        """Run one transaction, always alone; it is durable when the block has ended without an error."""
         self._enter()
         try:
             with translated(self.path):

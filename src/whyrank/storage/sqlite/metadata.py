@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from .rows import AS_IT_SAYS, SELECT, text_embedded, to_memory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ...protocols import Changes
     from ...types.memory import Memory, MemoryId, Scope
     from .doc_values import ScopeDocValues
 
@@ -164,7 +166,8 @@ def embedding_failures(connection: Connection, space: str, scopes: frozenset[Sco
     rows = connection.execute(
         "SELECT hash, attempts, error, failed, next_try, (SELECT count(*) FROM memories AS m WHERE "
         "m.embed_hash = f.hash AND (?2 OR m.scope IN (SELECT value FROM json_each(?3)))) AS held "
-        "FROM embedding_failures AS f WHERE space = ?1 AND (?2 OR hash = '' OR EXISTS (SELECT 1 FROM memories AS m "
+        "FROM embedding_failures AS f WHERE space = ?1 AND attempts > 0 AND (?2 OR hash = '' OR EXISTS "
+        "(SELECT 1 FROM memories AS m "
         "WHERE m.embed_hash = f.hash AND m.scope IN (SELECT value FROM json_each(?3)))) ORDER BY hash",
         (space, scopes is None, as_json(scopes or ())),
     )
@@ -189,6 +192,86 @@ def put_failures(connection: Connection, space: str, found: Mapping[str, Failure
         "attempts = excluded.attempts, error = excluded.error, failed = excluded.failed, next_try = excluded.next_try",
         ((space, text_hash, *failure[1:-1]) for text_hash, failure in found.items() if failure is not None),
     )
+
+
+# A lease is a row of `embedding_failures` without an attempt: until `next_try` nobody else embeds the text. A failure
+# that is due is leased by the next try it already has. The error is the name of the worker.
+_LEASE = (
+    "INSERT INTO embedding_failures SELECT ?1, value, 0, ?2, ?3, ?4 FROM json_each(?5) WHERE true "
+    "ON CONFLICT DO UPDATE SET next_try = excluded.next_try, "
+    "error = iif(embedding_failures.attempts = 0, excluded.error, embedding_failures.error) "
+    "WHERE embedding_failures.next_try <= excluded.failed RETURNING hash"
+)
+_IS_LEASE = "space = ? AND hash = ? AND attempts = 0"
+
+
+class Lease(NamedTuple):
+    """The right of a worker to embed texts alone, from a moment to another."""
+
+    worker: str
+    begin: float
+    end: float
+
+
+@dataclass
+class Queue:
+    """Texts of a space that wait for a vector, as one process reads them: where it goes on, and if any may be left."""
+
+    space: str
+    after: int = 0
+    empty: tuple[int, int] | None = None  # when nothing waited: generation, and texts that were not due
+
+    def read(self, connection: Connection, generation: int, limit: int, now: float) -> list[Waiting]:
+        """Return the next texts that are due; while nothing has changed since none was found, nothing is scanned."""
+        later = "SELECT count(*) FROM embedding_failures WHERE space = ? AND next_try > ?"
+        moment = (generation, int(connection.execute(later, (self.space, now)).fetchone()[0]))
+        if self.empty == moment:
+            return []
+        found = texts_without_vector(connection, self.space, limit, self.after, now)
+        if not found and self.after:
+            found = texts_without_vector(connection, self.space, limit, 0, now)
+        self.after = found[-1].place if found else 0
+        self.empty = None if found else moment
+        return found
+
+
+def take_leases(connection: Connection, space: str, found: Sequence[Waiting], lease: Lease) -> list[Waiting]:
+    """Lease those of these texts that still wait and that nobody else takes at the same time."""
+    waiting = {one.hash: one for one in found}
+    there: set[str] = set()
+    for part, marks in portions([one.place for one in waiting.values()]):
+        held = f"SELECT m.embed_hash FROM memories AS m WHERE m.row IN ({marks}) ORDER BY m.row /* SKIP LOCKED */"
+        there |= {row[0] for row in connection.execute(held, part).fetchall()}
+    asked = json.dumps(sorted(there & waiting.keys()))  # in one order for all, so that no two wait for each other
+    leased = {row[0] for row in connection.execute(_LEASE, (space, *lease, asked)).fetchall()}
+    embedded = hashes_with_vectors(connection, space, leased)  # while the leases were taken
+    connection.executemany(
+        f"DELETE FROM embedding_failures WHERE {_IS_LEASE}", ((space, text_hash) for text_hash in embedded)
+    )
+    return [one for one in waiting.values() if one.hash in leased - embedded]
+
+
+def release_leases(connection: Connection, space: str, hashes: Iterable[str], worker: str) -> None:
+    """End the leases of a worker on texts that it did not embed; one on an earlier failure ends by its time."""
+    connection.executemany(
+        f"DELETE FROM embedding_failures WHERE {_IS_LEASE} AND error = ?",
+        ((space, text_hash, worker) for text_hash in sorted(hashes)),
+    )
+
+
+def leaves_texts(connection: Connection, changes: Changes) -> bool:
+    """Return whether new texts of a writer with an embedder have no vector in its space."""
+    without = {entry.embed_hash for entry in changes.put} - changes.vectors.keys() if changes.space else set()
+    return bool(without) and len(hashes_with_vectors(connection, changes.space, without)) < len(without)
+
+
+def hashes_with_vectors(connection: Connection, space: str, hashes: Iterable[str]) -> set[str]:
+    """Return those of these embedded texts that have a vector in the space."""
+    found: set[str] = set()
+    for part, marks in portions(sorted(set(hashes))):
+        query = f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({marks})"
+        found |= {row[0] for row in rows_of(connection, query, (space, *part))}
+    return found
 
 
 def drop_orphaned_failures(connection: Connection, hashes: Iterable[str]) -> None:

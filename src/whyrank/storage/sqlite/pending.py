@@ -119,7 +119,7 @@ SELECT NOT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
     AND NOT EXISTS (SELECT 1 FROM arrivals WHERE id = ?1)
     AND NOT EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?3 AND text_key <> '')
     AND NOT EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
-    AND NOT EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?4 AND next_try < {NEVER})
+    AND NOT EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?4 AND attempts > 0 AND next_try < {NEVER})
     AND NOT EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?5)
     AND (SELECT value FROM meta WHERE key = ?6) IS ?7
     AND (?9 IS NULL OR (SELECT value FROM meta WHERE key = ?8) = ?9)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -158,6 +159,7 @@ class Writer:
         self._write_manifest(changes)
         _drop_orphans(connection, [*orphans, *given])
         write_notes(connection, changes.notes)
+        changes = _without_gone(connection, changes)
         if changes.vectors:
             put_vectors(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
@@ -390,6 +392,22 @@ def _said_anew(changes: Changes) -> list[MemoryId]:
     known = {identity: before for identity, before in changes.basis.items() if identity in put}
     said = [key for key, before in known.items() if before is None or text_key(before.text) != text_key(put[key].text)]
     return [*said, *(identity for identity, life in changes.superseded.items() if life is None)]
+
+
+def _without_gone(connection: Connection, changes: Changes) -> Changes:
+    """Leave out vectors and failures of texts that were removed while they were embedded."""
+    late = {*changes.vectors, *changes.failures} - {entry.embed_hash for entry in changes.put} - {""}
+    there: set[str] = set()
+    for part, marks in portions(sorted(late)):
+        there |= {
+            row[0] for row in connection.execute(f"SELECT embed_hash FROM memories WHERE embed_hash IN ({marks})", part)
+        }
+    gone = late - there
+    if not gone:
+        return changes
+    vectors = {text_hash: vector for text_hash, vector in changes.vectors.items() if text_hash not in gone}
+    failures = {text_hash: failure for text_hash, failure in changes.failures.items() if text_hash not in gone}
+    return replace(changes, vectors=vectors, failures=failures)
 
 
 def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:
