@@ -166,6 +166,12 @@ SETTINGS: dict[str, Setting] = {
             _optional(_whole(1, 65_536)),
             "dimension to request, for models that can shorten their vectors; unset: the model's own",
         ),
+        Setting(
+            "embedder.when",
+            "write",
+            _one_of("write", "worker"),
+            "who embeds new texts: write: whoever stores them; worker: `whyrank worker`, so that no write waits",
+        ),
         Setting("embedder.batch", 64, _whole(1, 2_048), "how many texts to send in one request"),
         Setting("embedder.prompt", "none", canonical_prompt, "the prefixes of texts and queries"),
         Setting("embedder.weight", 0.5, _number(0, 1), "the weight of its votes; keywords get 1 minus that"),

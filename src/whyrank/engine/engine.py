@@ -38,7 +38,7 @@ from .maintenance import LOSSES, Maintenance, stale_notices
 from .memories import Memories
 from .models import Models
 from .records import Forgotten
-from .spaces import Calibrator, IndexWriter, Makers, Serving
+from .spaces import Calibrator, IndexWriter, Makers, Serving, defers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from ..types.query import Query
     from ..types.results import Results
     from .export import Imported
+    from .worker import Worker
 
 
 # Former public names of the engine, each with the one that took its place; they go on working with a warning.
@@ -199,7 +200,7 @@ class Engine:
         self._timeout_ms: int | None = config["timeout_ms"]
         self._expands: bool = config["query_expansion.enabled"]
         self._policies: dict[str | None, tuple[Recipe, tuple[Notice, ...]]] = {}
-        self._writer = IndexWriter(store, self._serving, self._language, clock)
+        self._writer = IndexWriter(store, self._serving, config, clock)
         self._calibrator = Calibrator(store, self._serving, config, clock)
         self.pins = Pins(self)
         self.memories = Memories(store, config, clock)
@@ -207,7 +208,7 @@ class Engine:
         self.models = Models(
             store, self._serving, self._calibrator, clock, llm, asked_with=self._asked_with, pinboard=self.pins.board
         )
-        self.maintenance = Maintenance(store, config.store, self._writer, self.models, clock)
+        self.maintenance = Maintenance(store, config.store, self._writer, self.models, clock, self._worker)
 
     if not TYPE_CHECKING:  # for type checkers a former name is an error
 
@@ -224,6 +225,13 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _worker(self, lease_seconds: float) -> Worker:
+        from .worker import Worker  # of no use to a search, which should not wait for it
+
+        return Worker(
+            self._store, self._serving, self._writer, self._calibrator, self.memories, self._clock, lease_seconds
+        )
 
     def close(self) -> None:
         """Stop background work and release the store."""
@@ -539,6 +547,7 @@ class Engine:
             language=self._language,
             size=ChunkSize(self.config["chunk.tokens"], self.config["chunk.overlap"]),
             max_bytes=self.config["ingest.max_bytes"],
+            defers=defers(self.config),
         )
 
     def ingest_files(

@@ -56,6 +56,7 @@ from .arguments import (
     tags_of,
 )
 from .records import Added, Changed, Near, Outcome
+from .spaces import defers
 
 if TYPE_CHECKING:
     from ..config import load as settings
@@ -326,6 +327,7 @@ _NEAR_UNKNOWN = Notice(
     "near-unknown",
     "near-duplicates were not searched for, because the embedder failed; `whyrank status` shows the error",
 )
+_NEAR_LATER = Notice("near-unknown", "near-duplicates were not searched for, because a worker embeds new texts later")
 Done = TypeVar("Done")
 
 
@@ -373,6 +375,7 @@ class Facts:
         self._clock = clock
         self._language: str = config["language"]
         self._near_policy: str = config["dedup.near"]  # keep, report or merge
+        self._defers = defers(config)
         self._footing: Footing | None = None
         self._looks_first = True  # check for the id before the call of an embedder that is not known to be quick
 
@@ -440,7 +443,8 @@ class Facts:
         from ..ingest.pipeline import embedded_ahead
 
         stored, owners = 0, set[Scope]()
-        desk = Desk(self._store, self._serving.embedder, self._clock) if self._serving.embedder is not None else None
+        embedder = self._serving.embedder
+        desk = Desk(self._store, embedder, self._clock, defers=self._defers) if embedder is not None else None
         with closing(embedded_ahead(desk, self._replacements(documents))) as batches:
             for changes in batches:
                 self._writer.write(changes)
@@ -464,7 +468,7 @@ class Facts:
         identity, _, exact = fingerprints(owner, text)
         memory = new_fact(identity, exact, text, owner, fields, self._clock())
         vector: Vector | None = None
-        if desk is not None:
+        if desk is not None and not desk.defers:
             if self._looks_first and self._is_there(memory, owner):
                 return NOTHING_GIVEN
             began = time.perf_counter()
@@ -506,8 +510,9 @@ class Facts:
             elif note is not None:
                 dimension = self._store.dimensions(embedder.fingerprint)
                 failures = self._store.failures(embedder.fingerprint)
-                is_usual = dimension is not None and all(failure.next_try >= NEVER for failure in failures)
-                desk = Desk(self._store, embedder, self._clock, dimension)
+                is_usual = self._defers or dimension is not None
+                is_usual = is_usual and all(failure.next_try >= NEVER for failure in failures)
+                desk = Desk(self._store, embedder, self._clock, dimension, self._defers)
                 self._footing = Footing(desk, desk.space, note, active.added is not None) if is_usual else None
         return self._footing
 
@@ -665,6 +670,8 @@ class Facts:
         embedder = self._serving.embedder  # once: another model may take over meanwhile
         if embedder is None:
             return _Found()
+        if self._defers:
+            return _Found(space=embedder.fingerprint, notices=(_NEAR_LATER,))
         entry, space = entry_for(memory, self._language), embedder.fingerprint
         # A provider that failed a moment ago is not called again.
         done = Desk(self._store, embedder, self._clock).attempt_in_time({entry.embed_hash: entry.embed_text})

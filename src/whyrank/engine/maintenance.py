@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from ..storage.sqlite.check import Checkup, Compared, Finding
     from .models import Models
     from .spaces import IndexWriter
+    from .worker import Worker
 
 
+LEASE_SECONDS = 300.0  # longer than a slow server takes for a batch, also where it refuses it and is asked text by text
 LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
 _MEND = "they are reindexed, some with each write, all of them by `whyrank doctor --repair`"
 
@@ -36,12 +38,14 @@ class Maintenance:
         writer: IndexWriter,
         models: Models,
         clock: Callable[[], float],
+        make_worker: Callable[[float], Worker],
     ) -> None:
         self._store = store
         self._file = file
         self._writer = writer
         self._models = models
         self._clock = clock
+        self._make_worker = make_worker
         self._met: tuple[Notice, ...] = ()
 
     @property
@@ -64,6 +68,13 @@ class Maintenance:
         An interrupted run continues when called again.
         """
         return self._writer.reindex(progress)
+
+    def worker(self, *, lease_seconds: float = LEASE_SECONDS) -> Worker:
+        """Return a worker of the store, which embeds, prunes, merges and reindexes; any number of them share it.
+
+        After `lease_seconds` others embed the texts that a worker took and did not finish.
+        """
+        return self._make_worker(lease_seconds)
 
     def record_damage(self, met: Sequence[Notice]) -> None:
         """Record damage found by a search, until a repair or until a search finds other damage."""

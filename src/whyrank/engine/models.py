@@ -151,7 +151,7 @@ class Models:
             return Embedded(embedder.fingerprint, 0, self.backlog().waiting)
         done = self._filled(embedder, progress)
         if done.embedded:
-            self._calibrator.renew(calibrated_owners(self._store))
+            self._calibrator.renew(calibrated_owners(self._store), is_embedded=True)
         added = self._serving.current().added
         if added is None:
             return done
@@ -274,7 +274,7 @@ class Models:
             raise ProviderUnavailable(
                 f"{counted(done.embedded, 'text was', 'texts were')} embedded, then: {done.error}", _GO_ON
             )
-        self._calibrator.renew(calibrated_owners(self._store))
+        self._calibrator.renew(calibrated_owners(self._store), is_embedded=True)
         return change._replace(embedded=done.embedded, without_vector=done.without_vector)
 
     def has_earlier_vectors(self) -> bool:
@@ -380,7 +380,7 @@ class Models:
         if agreement is not None and agreement.lost and not force:
             return change
         # Thresholds first, so that the first answer of the new space has them.
-        self._calibrator.renew(calibrated_owners(self._store), embedder=embedder)
+        self._calibrator.renew(calibrated_owners(self._store), embedder=embedder, is_embedded=True)
         desk = Desk(self._store, embedder, self._clock)
         meanwhile = desk.fill()  # what was written while it was filled
         self._serving.change(lambda roles: roles.switched(_wanted(space, roles)))

@@ -281,13 +281,19 @@ _READ_PER_STEP = 256  # so that a reader or another writer never waits long
 _READ_ATTEMPTS = 5  # of a step over memories that others change at the same time
 
 
+def defers(config: settings.Config) -> bool:
+    """Return whether writers leave new texts to be embedded by workers."""
+    return bool(config["embedder.when"] == "worker")
+
+
 class IndexWriter:
     """Writes memories with terms and vectors; reindexes those of earlier analyzers in small steps."""
 
-    def __init__(self, store: Store, serving: Serving, language: str, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, serving: Serving, config: settings.Config, clock: Callable[[], float]) -> None:
         self._store = store
         self._serving = serving
-        self._language = language
+        self._language: str = config["language"]
+        self._defers = defers(config)
         self._clock = clock
         self._is_reindexed = False
 
@@ -309,17 +315,18 @@ class IndexWriter:
             embedder = self._serving.embedder
             is_adopted = self._serving.is_adopted()
             if embedder is not None:
-                desk = Desk(self._store, embedder, self._clock, self._store.dimensions(embedder.fingerprint))
+                dimension = self._store.dimensions(embedder.fingerprint)
+                desk = Desk(self._store, embedder, self._clock, dimension, self._defers)
                 if (changes.vectors or changes.failures) and changes.space != desk.space:  # another model took over
                     changes = replace(changes, vectors={}, failures={})
-                lack = desk.lack(changes)
+                lack = None if desk.defers else desk.lack(changes)
         if embedder is None:
             self._store.write(changes)
             return
         if not is_adopted:
             self._serving.adopt()
         done = desk.store_with_vectors(changes, lack)
-        if changes.put and not done.error and lack.failures and desk.is_due():
+        if lack is not None and changes.put and not done.error and lack.failures and desk.is_due():
             desk.fill(most=_DRAINED_BY_A_WRITE, all_texts=False)
         self.embed_added(changes.put)
 
@@ -329,7 +336,7 @@ class IndexWriter:
         Texts that failed a moment ago wait.
         """
         embedder = self._serving.current().added
-        if embedder is None or (entries is not None and not entries):
+        if embedder is None or self._defers or (entries is not None and not entries):
             return
         from ..ingest.embedding import Desk
 
@@ -387,6 +394,7 @@ class Calibrator:
         self._serving = serving
         self._language: str = config["language"]
         self._is_automatic = config["calibration"] == "automatic"
+        self._defers = defers(config)
         self._clock = clock
 
     def calibrate(self, scopes: frozenset[Scope], progress: Progress | None, embedder: Embedder | None) -> Calibration:
@@ -400,10 +408,18 @@ class Calibrator:
         return made
 
     def renew(
-        self, owners: Sequence[Scope], progress: Progress | None = None, embedder: Embedder | None = None
+        self,
+        owners: Sequence[Scope],
+        progress: Progress | None = None,
+        embedder: Embedder | None = None,
+        *,
+        is_embedded: bool = False,
     ) -> list[str]:
-        """Recalibrate the scopes that have outgrown their calibration; failures are returned as remarks."""
-        if not self._is_automatic:
+        """Recalibrate the scopes that have outgrown their calibration; failures are returned as remarks.
+
+        Where workers embed, only once the memories have vectors: cosines would be measured on too few.
+        """
+        if not self._is_automatic or (self._defers and not is_embedded):
             return []
         remarks = []
         active = self._serving.current()

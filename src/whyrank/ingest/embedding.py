@@ -69,12 +69,16 @@ class Lack(NamedTuple):
 
 @dataclass(frozen=True)
 class Desk:
-    """Embedding into one space of a store, by its embedder, with a clock and the dimension if it is known."""
+    """Embedding into one space of a store, by its embedder, with a clock and the dimension if it is known.
+
+    One that defers leaves every text to workers: it is stored without a vector.
+    """
 
     store: Store
     embedder: Embedder
     clock: Clock = time.time
     dimension: int | None = None
+    defers: bool = False
 
     @property
     def space(self) -> str:
@@ -83,7 +87,7 @@ class Desk:
 
     def attempt(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts in one batch, or one by one if it fails and the provider is not unavailable."""
-        if not texts:
+        if not texts or self.defers:
             return Attempt()
         try:
             return self._placed(texts, self._vectors(texts))
@@ -108,6 +112,8 @@ class Desk:
 
     def attempt_one(self, text: str) -> Vector | Attempt:
         """Embed one text; its vector comes alone where it is fit to be stored as it is."""
+        if self.defers:
+            return Attempt()
         try:
             rows = self.embedder.documents([text])
             row = lone_row(rows, self.dimension)
@@ -192,13 +198,15 @@ class Desk:
 
     def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
         """Embed new texts without a vector, then write all; texts that got none are stored and stay pending."""
+        if self.defers:
+            return self.write(changes, Attempt())
         missing, failures = lack or self.lack(changes)
         failed = changes.failures.get(PROVIDER) or (self.put_off(failures) if missing else None)
         return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
 
     def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts unless the provider has failed a moment ago."""
-        put_off = self.put_off(self.store.failures(self.space)) if texts else None
+        put_off = self.put_off(self.store.failures(self.space)) if texts and not self.defers else None
         return Attempt(error=put_off.error) if put_off else self.attempt(texts)
 
     def write(self, changes: Changes, done: Attempt) -> Attempt:
@@ -226,6 +234,8 @@ class Desk:
         Unless `all_texts` is set, failed texts wait until their retry is due; those without a direction are retried
         only with `again`. A failing provider ends it.
         """
+        if self.defers:
+            return Embedded(self.space, 0, self.store.status(self.space).without_vector)
         made, left, after, total = 0, 0, 0, most
         failures = [] if again else self.store.failures(self.space)
         nowhere = sum(failure.memories for failure in failures if failure.next_try >= NEVER)

@@ -95,6 +95,8 @@ def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[C
 
     If a further batch cannot be made, those that were made come first, and then the error.
     """
+    if desk is not None and desk.defers:
+        desk = None
     failures: list[Exception] = []
     waiting = to_the_first_failure(batches, failures)
     begun = [*islice(waiting, 1)]
@@ -146,6 +148,7 @@ class Settings:
     language: str
     size: ChunkSize
     max_bytes: int
+    defers: bool = False  # workers embed
 
 
 class FilePlan(NamedTuple):
@@ -227,7 +230,7 @@ class Ingestor:
         """Give vectors to the memories that still have none, for instance because the embedder was down."""
         if self.embedder is None:
             return
-        desk = Desk(self.store, self.embedder, self.clock)
+        desk = Desk(self.store, self.embedder, self.clock, defers=self.settings.defers)
         if mended := self.store.drop_damaged_vectors(desk.space):
             report.remarks.append(("vectors", f"{mended} failed their checksum and were rebuilt"))
         done = desk.fill()
@@ -361,7 +364,9 @@ class Ingestor:
 
     def _apply(self, plans: Iterable[FilePlan], total: int, report: Report) -> None:
         """Write the plans batch by batch; the new texts of the next are embedded meanwhile."""
-        desk = Desk(self.store, self.embedder, self.clock) if self.embedder is not None else None
+        desk = None
+        if self.embedder is not None:
+            desk = Desk(self.store, self.embedder, self.clock, defers=self.settings.defers)
         with closing(embedded_ahead(desk, self._batches(plans, total, report))) as batches:
             for changes in batches:
                 self._write(changes, desk, report)

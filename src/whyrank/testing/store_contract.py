@@ -700,7 +700,9 @@ class SpaceContract:
 
     def test_a_fact_is_taken_in_while_others_are_embedded(self, tmp_path: Path) -> None:
         """A lease is no failure of the space."""
-        store, space = self.filled(tmp_path, [fact("m_0", "tea")]), self.embedder.fingerprint
+        store, space = self._with_texts(tmp_path, "tea"), self.embedder.fingerprint
+        [tea] = store.claim(space, 9, "one", 60.0, NOW)
+        store.write(Changes(space=space, vectors={tea.hash: self.embedder.query("tea")}))
         assert store.take_in(Arrival(fact("m_1", "coffee"), "en", space))
         assert [one.text for one in store.claim(space, 9, "one", 60.0, NOW)] == ["coffee"]
         assert store.take_in(Arrival(fact("m_2", "milk"), "en", space))

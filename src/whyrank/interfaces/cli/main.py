@@ -153,6 +153,13 @@ def _sizes(text: str) -> list[int]:
     return list(dict.fromkeys(_positive(size) for size in text.split(",")))
 
 
+def _seconds(text: str) -> float:
+    seconds = number(text)
+    if not 0.1 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.1 and 86400 seconds")
+    return seconds
+
+
 def _positive(text: str) -> int:
     number = whole_number(text)
     if number < 1:
@@ -341,6 +348,12 @@ _MAINTENANCE = (
     )),
     Verb("embed", "models", "embed", "embed the memories that wait for a vector"),
     Verb("reindex", "memories", "reindex", "index again what an earlier whyrank indexed"),
+    Verb("worker", "models", "worker", "embed, prune, merge and reindex what nobody should wait for", (
+        _flag("--once", "do what is due, and end"),
+        _option("--poll", type=_seconds, metavar="SECONDS", default=10.0, help="how long to sleep at most (10)"),
+        _option("--lease", type=_seconds, metavar="SECONDS", default=300.0,
+                help="after how long others take over the texts of a worker that died (300)"),
+    )),
     Verb("doctor", "memories", "doctor", "check a store, and repair it", (
         _flag("--repair", "repair what can be rebuilt"),
         _flag("--deep", "rebuild all derived data, and compare"),

@@ -1,7 +1,10 @@
-"""`whyrank model` and `whyrank embed`: available models, model changes, and the embedding queue."""
+"""`whyrank model`, `embed` and `worker`: available models, model changes, and work that nobody waits for."""
 
 from __future__ import annotations
 
+import signal
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
@@ -13,12 +16,16 @@ from ...providers.names import NAMES, check_name, is_path, is_recorded_name
 from ...providers.registry import FetchedModel, Kind, Model, fetch, model_named, models
 from .. import serialize
 from ..errors import OK, PINS_LOST, WAITING
+from ..serialize import moment
 from . import output
 from .output import settings_of
 from .search import open_existing
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterator
+
+    from ...engine.worker import Chore, Line
 
 _MEGABYTE = 1_000_000
 _RERANKERS = "hf:ORG/MODEL, ./FOLDER, none"
@@ -218,7 +225,6 @@ def _say_check(check: dict[str, Any]) -> None:
 def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
     """Run the change in a detached process; `model list` shows its progress."""
     import subprocess
-    import sys
 
     if asked.dry_run or asked.check:
         raise ConfigError("--background prints no report", "leave out --dry-run and --check, or --background")
@@ -326,3 +332,58 @@ def embed(asked: argparse.Namespace) -> int:
         if done.error and not behind.error:
             output.complain(f"the additional model failed: {done.error}")
     return WAITING.exit_status if behind.error or done.error else OK
+
+
+_SIGNALS = ("SIGTERM", "SIGINT")
+_DONE: dict[Chore, str] = {"embed": "embedded", "prune": "pruned", "merge": "merged", "reindex": "reindexed"}
+
+
+def worker(asked: argparse.Namespace) -> int:
+    """Do what nobody should wait for, until a signal ends it, or once."""
+    with open_existing(asked) as engine:
+        working = engine.maintenance.worker(lease_seconds=asked.lease)
+        log = _log_json if asked.json else _log
+        with _ended_by_signals(working.stop):
+            done = working.run_once(log) if asked.once else working.run(log, asked.poll)
+        behind = engine.models.backlog() if asked.once else None
+    counts = {told: done.get(chore, 0) for chore, told in _DONE.items()}
+    if asked.json:
+        output.say_json_line({"chore": "end", **counts, **(serialize.backlog(behind) if behind else {})})
+    else:
+        output.say("in all: " + ", ".join(f"{told} {count}" for told, count in counts.items()))
+        if behind:
+            output.show_backlog(behind)
+    return WAITING.exit_status if behind and behind.error else OK
+
+
+@contextmanager
+def _ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """End cleanly on the first signal, and at once on the second."""
+    numbers = [getattr(signal, name) for name in _SIGNALS]
+
+    def end(number: int, frame: object) -> None:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        stop()
+
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _log(line: Line) -> None:
+    place = f" ({line.space})" if line.space else ""
+    if line.error:
+        until = f"; next try at {moment(line.next_try)}" if line.next_try is not None else ""
+        output.complain(f"{line.chore}: {line.error}{place}{until}")
+    else:
+        output.say(f"{_DONE[line.chore]} {line.amount}{place}")
+        sys.stdout.flush()
+
+
+def _log_json(line: Line) -> None:
+    told = {"chore": line.chore, "count": line.amount, "space": line.space or None, "error": line.error or None}
+    output.say_json_line({**told, "next_try": moment(line.next_try)})

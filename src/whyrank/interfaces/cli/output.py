@@ -57,6 +57,11 @@ def say_json(data: dict[str, Any]) -> None:
     print(visible_json(json.dumps(told, ensure_ascii=False, indent=2)))
 
 
+def say_json_line(data: dict[str, Any]) -> None:
+    """Print one JSON object on one line, at once: for verbs that go on."""
+    print(visible_json(json.dumps({**data, "format": FORMAT}, ensure_ascii=False)), flush=True)
+
+
 def complain(text: str) -> None:
     """Print one line to standard error; line breaks and control characters in it are escaped."""
     print(visible(on_one_line(text)), file=sys.stderr)

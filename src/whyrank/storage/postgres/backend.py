@@ -20,7 +20,7 @@ from .schema import NEWEST, prepare, version_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..backend import Scrub
+    from ..backend import Channel, Scrub
     from .connection import Connection
 
 Done = TypeVar("Done")
@@ -99,7 +99,7 @@ class PostgresBackend:
         self.reading = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
-        self.channel = PostgresChannel(self.database.address)
+        self.channel: Channel | None = PostgresChannel(self.database.address)
         self.attempt = self.database.attempt
         self.close = self.database.close
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..backend import Scrub
+    from ..backend import Channel, Scrub
     from .database import Connection
 
 Done = TypeVar("Done")
@@ -38,7 +38,7 @@ class SqliteBackend:
         self.reading = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
-        self.channel = None
+        self.channel: Channel | None = None  # a file tells nobody that it has changed
         self.close = self.database.close
         self._ballast = Ballast(self.database.file, ballast_megabytes * MEGABYTE)
         self._ballast_kept = 0.0  # time of its last check
