@@ -26,6 +26,7 @@ else:
     Vector = object
 
 
+LEASE_SECONDS = 300.0  # longer than a slow server takes for a batch, also where it is asked text by text
 LACKING = "vectors-missing"  # the notice of an answer where memories have no vector yet
 ADDED_LACKING = "added-vectors-missing"  # the same of the additional model
 ALTERED = "damaged-text"  # the notice of an answer that shows a text which is not the one that was stored

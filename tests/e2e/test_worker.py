@@ -67,7 +67,7 @@ def settings(server: FaultyServer) -> dict[str, Any]:
 def working(store: str, folder: Path, server: FaultyServer, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start a worker, which writes lines of JSON into a file."""
     told = {f"WHYRANK_{key.upper()}": value for key, value in settings(server).items()}
-    command = [COMMAND, "worker", "--store", store, "--json", "--lease", str(LEASE), *options]
+    command: list[str | Path] = [COMMAND, "worker", "--store", store, "--json", "--lease", str(LEASE), *options]
     with (
         (folder / LOG).open("a") as log,
         processes.started(command, env={**os.environ, **told}, cwd=folder, stdout=log) as process,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..analysis.document import READER_VERSION
 from ..analysis.names import probe_for
-from ..protocols import ALTERED, UNREADABLE
+from ..protocols import ALTERED, LEASE_SECONDS, UNREADABLE
 from ..types.memory import Notice, Scope
 from ..types.query import Where
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 
-LEASE_SECONDS = 300.0  # longer than a slow server takes for a batch, also where it refuses it and is asked text by text
 LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
 _MEND = "they are reindexed, some with each write, all of them by `whyrank doctor --repair`"
 

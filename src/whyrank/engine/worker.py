@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 import queue
-import secrets
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ..errors import StoreChanged, StoreError, StoreFull, StoreLocked, StoreUnavailable
-from ..ingest.embedding import PROVIDER, TEXTS_PER_TRANSACTION, Attempt, Desk
-from ..protocols import Changes
+from ..errors import StoreChanged, StoreFull, StoreLocked, StoreUnavailable
+from ..ingest.embedding import Desk, worker_name
 from ..search.confidence import calibrated_owners
 
 if TYPE_CHECKING:
-    from ..protocols import Embedder, Store, Waiting
+    from ..protocols import Embedder, Store
     from .memories import Memories
     from .spaces import Calibrator, IndexWriter, Serving
 
@@ -46,11 +42,6 @@ class Line(NamedTuple):
 
 
 Log = Callable[[Line], None]
-
-
-def worker_name() -> str:
-    """Return a name that no other worker has: host, process, and a part by chance."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 class Worker:
@@ -164,12 +155,9 @@ class Worker:
             if failure is not None and failure.next_try > self._clock():
                 self._next_try = min(self._next_try, failure.next_try)
                 break
-            claimed = self._store.claim(
-                desk.space, TEXTS_PER_TRANSACTION, self.name, self._lease_seconds, self._clock()
-            )  # fmt: skip
-            if not claimed:
+            done = desk.embed_share(self.name, self._lease_seconds, has_failed=failure is not None)
+            if done is None:
                 break
-            done = self._embed(desk, claimed, has_failed=failure is not None)
             made += len(done.vectors)
             if done.vectors:
                 yield Line("embed", len(done.vectors), desk.space)
@@ -179,19 +167,6 @@ class Worker:
         if made:
             remarks = self._calibrator.renew(calibrated_owners(self._store), is_embedded=True)
             yield from (Line("calibrate", error=remark) for remark in remarks)
-
-    def _embed(self, desk: Desk, claimed: Sequence[Waiting], *, has_failed: bool) -> Attempt:
-        """Embed and store leased texts; leases of those that got neither a vector nor a failure are ended."""
-        texts, done = {one.hash: one.text for one in claimed}, Attempt()
-        try:
-            done = desk.attempt(texts)
-            is_over = has_failed and not done.error  # the provider works again
-            return desk.write(Changes(failures={PROVIDER: None} if is_over else {}), done)
-        finally:
-            left = texts.keys() - done.vectors.keys() - done.failures.keys()
-            if left:
-                with suppress(StoreError):  # they end by their time
-                    self._store.release(desk.space, left, self.name)
 
     # -- care ------------------------------------------------------------------------------------------------
 

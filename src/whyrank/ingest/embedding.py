@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..analysis.document import content_hash
-from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
-from ..protocols import Changes, Embedder, Failure, Store, Vector
+from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch, StoreError
+from ..protocols import LEASE_SECONDS, Changes, Embedder, Failure, Store, Vector
 from ..types.memory import NEVER, lone_row, squares_of, unit_rows
 
 Progress = Callable[[int, int, str], None]
@@ -221,6 +225,27 @@ class Desk:
             return done
         return done._replace(vectors=vectors)
 
+    def embed_share(
+        self, worker: str, lease_seconds: float = LEASE_SECONDS, *, has_failed: bool = False
+    ) -> Attempt | None:
+        """Embed and store a batch of texts that nobody else embeds; None where there is none.
+
+        Leases on texts that got neither a vector nor a failure are ended. `has_failed` if the provider did before.
+        """
+        claimed = self.store.claim(self.space, TEXTS_PER_TRANSACTION, worker, lease_seconds, self.clock())
+        if not claimed:
+            return None
+        texts, done = {one.hash: one.text for one in claimed}, Attempt()
+        try:
+            done = self.attempt(texts)
+            is_over = has_failed and not done.error  # the provider works again
+            return self.write(Changes(failures={PROVIDER: None} if is_over else {}), done)
+        finally:
+            left = texts.keys() - done.vectors.keys() - done.failures.keys()
+            if left:
+                with suppress(StoreError):  # they end by their time
+                    self.store.release(self.space, left, worker)
+
     def fill(
         self,
         progress: Progress = lambda *_: None,
@@ -231,31 +256,55 @@ class Desk:
     ) -> Embedded:
         """Embed pending texts in batches, each in its own transaction; if stopped, a new call resumes it.
 
+        Without `most`, texts are shared with workers, before those are embedded that have failed or are still leased.
         Unless `all_texts` is set, failed texts wait until their retry is due; those without a direction are retried
         only with `again`. A failing provider ends it.
         """
         if self.defers:
             return Embedded(self.space, 0, self.store.status(self.space).without_vector)
-        made, left, after, total = 0, 0, 0, most
         failures = [] if again else self.store.failures(self.space)
         nowhere = sum(failure.memories for failure in failures if failure.next_try >= NEVER)
         due = None if again else (NEVER - 1 if all_texts else self.clock())
-        while most is None or made + left < most:
+        made, after, total, error = 0, 0, most, ""
+        tried: set[str] = set()  # and not embedded
+        for done in self._shares() if most is None else ():
+            made, error = made + len(done.vectors), done.error
+            tried |= done.failures.keys() - {PROVIDER}
+            total = total or made + self.store.status(self.space).without_vector  # which scans all memories
+            progress(min(made, total), total, "")
+        while not error and (most is None or made + len(tried) < most):
             waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
             if not waiting:
                 if self.failure() is not None:  # which is over, as nothing waits any more
                     self.store.write(Changes(space=self.space, failures={PROVIDER: None}))
                 break
-            if total is None:  # which scans all memories, and mostly nothing is pending
-                total = self.store.status(self.space).without_vector
             after = waiting[-1].place
-            texts = {one.hash: one.text for one in waiting}
+            texts = {one.hash: one.text for one in waiting if one.hash not in tried}
+            if not texts:
+                continue
+            total = total or made + self.store.status(self.space).without_vector
             done = self.write(Changes(), self.attempt(texts))
-            made, left = made + len(done.vectors), left + len(texts) - len(done.vectors)
+            made, error = made + len(done.vectors), done.error
+            tried |= texts.keys() - done.vectors.keys()
             progress(min(made, total), total, "")
-            if done.error:
-                return Embedded(self.space, made, max(left, self.store.status(self.space).without_vector), done.error)
+        left = len(tried)
+        if error:
+            left = max(left, self.store.status(self.space).without_vector)
+            return Embedded(self.space, made, left, error)
         return Embedded(self.space, made, left + nowhere)
+
+    def _shares(self) -> Iterator[Attempt]:
+        """Embed what workers do not embed at the same time, up to a failure of the provider."""
+        worker = worker_name()
+        while (done := self.embed_share(worker)) is not None:
+            yield done
+            if done.error:
+                return
+
+
+def worker_name() -> str:
+    """Return a name that no other worker has: host, process, and a part by chance."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock = time.time) -> Embedded:
