@@ -140,6 +140,7 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "conformance",
         "back-up",
         "copy-a-store",
+        "worker",
     ],
 )
 def test_the_pages_with_an_example_say_what_it_prints(

@@ -91,7 +91,7 @@ class Worker:
                 except _PASSING as error:
                     log(Line("wait", error=error.message, next_try=self._clock() + poll_seconds))
                 self._sleep(poll_seconds)
-        return done
+        return dict(done)
 
     def run_once(self, log: Log) -> Mapping[Chore, int]:
         """Do all that is due, and return the counts by chore."""
@@ -109,14 +109,14 @@ class Worker:
             while True:
                 self._calls.get_nowait()
 
-    def _round(self, log: Log, *, is_once: bool) -> Counter[Chore]:
+    def _round(self, log: Log, *, is_once: bool) -> dict[Chore, int]:
         done: Counter[Chore] = Counter()
         lines = self._lines(is_once)
         with suppress(Stopped):
             for line in lines:
                 done[line.chore] += line.amount
                 log(line)
-        return +done
+        return dict(+done)
 
     def _lines(self, is_once: bool) -> Iterator[Line]:
         self._next_try = math.inf
