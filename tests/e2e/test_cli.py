@@ -61,6 +61,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "restore": (["restore", "BACKUP", "--yes"], "8 memories restored from", {"restored", "file", "kept", "schema"}),
     "copy": (["copy", "BIG", "copied.db"], "20 memories copied from", {"memories", "unchanged", "unlike", "vectors"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
+    "worker": (["worker", "--once"], "embedded 0, pruned 0", {"chore", "embedded", "pruned", "merged", "waiting"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
