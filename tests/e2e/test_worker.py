@@ -14,6 +14,7 @@ import pytest
 
 import whyrank
 from whyrank.analysis.document import content_hash
+from whyrank.storage.store import PostgresStore
 from whyrank.types.memory import Memory
 
 from .. import postgres, processes
@@ -121,6 +122,27 @@ def test_two_workers_embed_each_text_once_though_one_is_killed(database: str, co
         until(lambda: engine.status().without_vector == 0)
         assert sorted(server.answered) == sorted(f"parcel {number} waits" for number in range(count))
         assert leases(store) == {}
+
+
+def test_workers_that_claim_at_the_same_time_never_get_the_same_text(tmp_path: Path) -> None:
+    address, claimed = postgres.new_store(), dict[str, list[str]]()
+    with Counting() as server, filled(address, tmp_path, server, 300):
+        start = threading.Barrier(3)
+
+        def claim_all(name: str) -> None:
+            with closing(PostgresStore(address)) as store:
+                claimed[name] = []
+                start.wait(SECONDS)
+                for _ in range(300):
+                    claimed[name] += [one.hash for one in store.claim("space", 5, name, 60.0, 1.0)]
+
+        threads = [threading.Thread(target=claim_all, args=(str(number),)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(SECONDS)
+    taken = [text_hash for hashes in claimed.values() for text_hash in hashes]
+    assert len(taken) == len(set(taken)) == 300
 
 
 def test_a_new_text_wakes_a_worker_on_postgres(tmp_path: Path) -> None:
