@@ -208,6 +208,11 @@ class LifeContract(StoreSetting):
             store.write(Changes(revised=[other], basis={"m_1": fact("m_1", "coffee")}))
         assert store.get(["m_1", "m_2"], MINE) == {"m_1": fact("m_1", "tea")}
 
+    def test_who_sees_no_scope_is_shown_nothing(self, tmp_path: Path) -> None:
+        """As in a store that holds no memory yet, of which every scope is asked for."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea")])
+        assert store.browse(self.where(scopes=frozenset()), 10) == []
+
     def test_lists_are_sorted_as_asked(self, tmp_path: Path) -> None:
         """Latest, most important, most recalled first; no date last, no importance as 3; ties by content key."""
         store = self.filled(
