@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy",
+    "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy", "worker",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
