@@ -11,7 +11,7 @@ MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
 
-test: check $(VENV)/.served $(VENV)/.browser
+test: check $(VENV)/.served $(VENV)/.browser $(VENV)/.postgres
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev
@@ -113,6 +113,11 @@ $(VENV)/.served: $(VENV)/.python
 # A browser: the one that is there, else from the operating system's packages, else from the test tool.
 $(VENV)/.browser: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
+	@touch $@
+
+# The oldest PostgreSQL that is supported, from the operating system's packages; the newest is a Python package.
+$(VENV)/.postgres: $(VENV)/.dev
+	$(BIN)/python -m tests.postgres
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.python

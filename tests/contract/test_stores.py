@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from whyrank.storage.postgres.backend import REMAINS
 from whyrank.storage.sqlite.postings.kernel import NUMPY
 from whyrank.storage.store import PostgresStore, SqliteStore
@@ -46,3 +48,11 @@ class TestPostgresStore(MatchingContract):
 
     def open_store(self, folder: Path) -> Store:
         return PostgresStore(postgres.new_store())
+
+
+@pytest.mark.skipif(not postgres.has_oldest(), reason=postgres.NO_OLDEST)
+class TestOldestPostgresStore(MatchingContract):
+    purge_remains = (REMAINS,)
+
+    def open_store(self, folder: Path) -> Store:
+        return PostgresStore(postgres.new_store(postgres.OLDEST))

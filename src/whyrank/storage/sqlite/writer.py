@@ -235,7 +235,7 @@ class Writer:
         if self._to_come is not None:
             raise StoreError("the keyword index is being changed", "purge when that has finished; nothing was removed")
         for scope, lost in sorted(self._lost.items()):
-            left = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)"
+            left = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?) AS rest"
             # Renumbering costs no more where a scope has lost at least as many memories as it has left.
             if self._connection.execute(left, (scope, lost + 1)).fetchone()[0] <= lost:
                 self._renumber(scope)
