@@ -106,9 +106,13 @@ def _answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@cache
 def server(version: int = NEWEST) -> Server:
     """Start the server of this process, once for a version; it is stopped when the process ends."""
+    return _started(version)
+
+
+@cache
+def _started(version: int) -> Server:
     made = make_server(version)
     atexit.register(remove, made)
     return made
@@ -170,9 +174,14 @@ def new_store(version: int = NEWEST, user: str = USER) -> str:
     return f"{server(version).address_of(user)}?schema=t{os.getpid()}x{next(_schemas)}"
 
 
+def connected(address: str) -> psycopg.Connection[Any]:
+    """Connect to the database of a store, outside of whyrank."""
+    return psycopg.connect(address.partition("?")[0], autocommit=True)
+
+
 def ask(address: str, statement: str) -> list[tuple[Any, ...]]:
     """Run a statement in the database of a store, outside of whyrank."""
-    with psycopg.connect(address.partition("?")[0], autocommit=True) as connection:
+    with connected(address) as connection:
         cursor = connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
 

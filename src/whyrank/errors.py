@@ -9,7 +9,7 @@ WhyrankError (message, hint)
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
 │   ├── StoreFull          no space left on the disk
-│   ├── StoreUnavailable   deleted or replaced while open, or forked during a call
+│   ├── StoreUnavailable   deleted or replaced while open, forked during a call, or a server that does not answer
 │   └── StoreTimeout       a search took so long that its statement was aborted
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer
@@ -79,7 +79,11 @@ class StoreFull(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store that was opened is not there any more, or must not be used by this process."""
+    """The store is not there, not any more, or must not be used by this process; that may pass by itself."""
+
+    def __init__(self, message: str, hint: str = "", *, may_pass: bool = False) -> None:
+        super().__init__(message, hint)
+        self.may_pass = may_pass
 
 
 class StoreTimeout(StoreError):

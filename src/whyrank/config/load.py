@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import ConfigError
+from ..formatting import without_password
 from ..ingest.paths import settled
 from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
 from ..types.memory import Notice
@@ -39,9 +39,7 @@ class StoreUrl(NamedTuple):
 
     def __str__(self) -> str:
         """Return the address without its password and its parameters."""
-        parts = urlsplit(self.url)
-        user, at, host = parts.netloc.rpartition("@")
-        return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=""))
+        return without_password(self.url)
 
 
 def is_url(store: object) -> bool:

@@ -6,14 +6,14 @@ import time
 import warnings
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar, overload
 
 from ..analysis.document import READER_VERSION
 from ..config import load as settings
-from ..errors import ConfigError, ProviderError, StoreError
+from ..errors import ConfigError, ProviderError, StoreError, StoreUnavailable
 from ..ingest.paths import settled
 from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from .export import Imported
     from .worker import Worker
 
+P = ParamSpec("P")
+Done = TypeVar("Done")
 
 # Former public names of the engine, each with the one that took its place; they go on working with a warning.
 RENAMED = {
@@ -106,6 +108,21 @@ RENAMED = {
 
 
 COLLABORATORS = ("facts", "maintenance", "memories", "models", "pins")
+
+
+def asked_again(read: Callable[P, Done]) -> Callable[P, Done]:
+    """Return a method that reads once more if the server was restarted, or replaced, in the middle of it."""
+
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> Done:
+        try:
+            return read(*args, **kwargs)
+        except StoreUnavailable as error:
+            if not error.may_pass:
+                raise
+            return read(*args, **kwargs)
+
+    return reading
 
 
 def current_name(name: str, callers: int) -> str:
@@ -240,6 +257,7 @@ class Engine:
 
     # -- searching -------------------------------------------------------------------------------------------
 
+    @asked_again
     def search(
         self,
         query: str,
@@ -292,6 +310,7 @@ class Engine:
             self.maintenance.record_damage(met)
         return replace(results, notices=(*results.notices, *said)) if said else results
 
+    @asked_again
     def pool(
         self,
         query: str,
@@ -356,6 +375,7 @@ class Engine:
         syntax: str = "plain",
         **filters: Any,
     ) -> Contrast: ...
+    @asked_again
     def why(
         self,
         query: str,
@@ -462,10 +482,12 @@ class Engine:
         """Store documents that have no files, each replacing the content of its id; return the memory count."""
         return self.facts.add_documents(documents)
 
+    @asked_again
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
         """Return one memory; one outside the visible scopes counts as missing."""
         return self.memories.get(identity, scope=scope)
 
+    @asked_again
     def list(
         self,
         *,
@@ -481,6 +503,7 @@ class Engine:
         """
         return self.memories.list(limit=limit, offset=offset, sort=sort, after=after, **filters)
 
+    @asked_again
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return the former states of a memory, one for each change, the latest last."""
         return self.memories.history(identity, scope=scope)

@@ -22,7 +22,7 @@ from ..analysis.document import (
     reads_alike,
 )
 from ..analysis.normalize import same_text
-from ..errors import ConfigError, Conflict, NotFound, StoreChanged
+from ..errors import ConfigError, Conflict, NotFound, StoreChanged, StoreUnavailable
 from ..ingest.embedding import Attempt, Desk
 from ..protocols import Arrival, Changes, Failure, Vector, Written
 from ..types.memory import (
@@ -320,6 +320,7 @@ class Footing(NamedTuple):
 
 
 _ATTEMPTS = 5  # of a change to a memory that others change at the same time
+_AGAIN_SECONDS = 30.0  # to try again while the server of a store does not answer
 _NEAR_LOOKED_AT = 64
 _NEAR_TOLD = 5  # of one fact; `near` returns more
 # The message of an embedder may quote a text of another tenant: the operator reads it in `status`.
@@ -340,13 +341,18 @@ class _Found(NamedTuple):
 
 
 def tried(change: Callable[[], Done]) -> Done:
-    """Optimistic concurrency: on a version conflict the change is recomputed, up to `_ATTEMPTS` times."""
-    for _ in range(_ATTEMPTS - 1):
+    """Compute a change again on a version conflict, up to `_ATTEMPTS` times, or while a server is away for a moment."""
+    conflicts, until = 0, time.monotonic() + _AGAIN_SECONDS
+    while True:
         try:
             return change()
         except StoreChanged:
-            continue
-    return change()
+            conflicts += 1
+            if conflicts == _ATTEMPTS:
+                raise
+        except StoreUnavailable as error:  # while memories were read that the change depends on
+            if not error.may_pass or time.monotonic() > until:
+                raise
 
 
 def _keyed(keys: Keys, memory: MemoryId) -> Keys:
@@ -533,7 +539,7 @@ class Facts:
             keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
         done = NOTHING_GIVEN
         if supersedes is None and not looks_for_near:
-            arrived = self._arrived(stored, owner, given, keys)
+            arrived = tried(lambda: self._arrived(stored, owner, given, keys))
             if isinstance(arrived, Memory):
                 return arrived
             done = arrived

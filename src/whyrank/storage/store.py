@@ -200,14 +200,18 @@ class IndexedStore:
 
     def settle(self, scopes: Iterable[Scope]) -> int:
         """Compact these scopes, run all maintenance that is due, and finish a purge; return the steps it took."""
-        with self._backend.writing() as connection:
+        names = [str(scope) for scope in scopes]
+
+        def compact(connection: Connection) -> None:
             index = self._index(connection)
-            for scope in scopes:
-                index.compact(connection, str(scope))
+            for scope in names:
+                index.compact(connection, scope)
             self._is_untidy = index.is_due(connection)
+
+        self._in_transaction(compact)
         steps = 0
         while self._is_untidy:
-            self._tidy(0)
+            self._backend.attempt(lambda: self._tidy(0))
             steps += 1
         with self._backend.reading() as snapshot:
             is_purge_due = purge_module.is_due(snapshot.connection)
@@ -215,6 +219,15 @@ class IndexedStore:
             self._finish_purge()
         self._backend.keep()
         return steps
+
+    def _in_transaction(self, work: Callable[[Connection], _T]) -> _T:
+        """Run work in one transaction, and again where that can help."""
+
+        def run() -> _T:
+            with self._backend.writing() as connection:
+                return work(connection)
+
+        return self._backend.attempt(run)
 
     def _cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache in bytes; the analyzer is shared by all stores of the process."""
@@ -518,12 +531,17 @@ class IndexedStore:
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""
         dropped, after = 0, 0
+
+        def drop(connection: Connection) -> tuple[int, int]:
+            count, last = metadata.drop_vectors(connection, space, after)
+            if not count:
+                metadata.forget_space(connection, space)
+            return count, last
+
         while True:
-            with self._backend.writing() as connection:
-                count, after = metadata.drop_vectors(connection, space, after)
-                if not count:
-                    metadata.forget_space(connection, space)
-                    return dropped
+            count, after = self._in_transaction(drop)
+            if not count:
+                return dropped
             dropped += count
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
@@ -540,18 +558,24 @@ class IndexedStore:
 
     def put_note(self, name: str, text: str) -> None:
         """Replace the note under a name; return only when it is durable."""
-        with self._backend.writing() as connection:
+
+        def put(connection: Connection) -> None:
             raise_generation(connection)
             metadata.write_notes(connection, {name: text})
 
+        self._in_transaction(put)
+
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Replace a note only if its text is still `before` (compare and swap); return whether it was."""
-        with self._backend.writing() as connection:
+
+        def swap(connection: Connection) -> bool:
             stands: bool = meta_value(connection, metadata.note_key(name)) == before
             if stands:
                 raise_generation(connection)
                 metadata.write_notes(connection, {name: after})
             return stands
+
+        return self._in_transaction(swap)
 
     # -- copies of a store -----------------------------------------------------------------------------------
 
@@ -640,7 +664,7 @@ class PostgresStore(IndexedStore):
     @staticmethod
     def is_same(url: str, other: str) -> bool:
         """Return whether two addresses name the same schema; other names of a host are not looked up."""
-        from .postgres.database import Address
+        from .postgres.pool import Address
 
         return Address.parse(url) == Address.parse(other)
 

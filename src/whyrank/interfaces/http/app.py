@@ -36,7 +36,7 @@ from starlette.routing import Route
 from ...config import load as settings
 from ...engine.engine import check_store
 from ...engine.open import open_engine
-from ...errors import ConfigError, Conflict, NotFound, ProviderUnavailable, StoreLocked, WhyrankError
+from ...errors import ConfigError, Conflict, NotFound, ProviderUnavailable, StoreLocked, StoreUnavailable, WhyrankError
 from ..arguments import Argument
 from ..asgi_server import Workers, check_head, listen, raise_file_limit, server_config, stop_signals, url_of
 from ..auth import (
@@ -234,6 +234,7 @@ def _advice(error: WhyrankError, status: int) -> dict[str, str]:
     if isinstance(error, ProviderUnavailable | BadRequest) and error.retry_after_s is not None:
         return {"retry-after": str(max(1, math.ceil(error.retry_after_s)))}
     is_passing = isinstance(error, StoreLocked) or (isinstance(error, BadRequest) and error.code == "stopping")
+    is_passing = is_passing or (isinstance(error, StoreUnavailable) and error.may_pass)
     return {"retry-after": str(_RETRY_SECONDS)} if is_passing else {}
 
 

@@ -14,7 +14,8 @@ from ..backend import Description
 from ..sqlite import purge
 from ..sqlite.database import MOMENT
 from .connection import translated
-from .database import CONNECT_SECONDS, Address, PostgresDatabase
+from .database import PostgresDatabase
+from .pool import Address
 from .schema import NEWEST, prepare, version_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def is_store(url: str) -> bool:
     database = PostgresDatabase(Address.parse(url), MOMENT)
     try:
         with translated(database.location), database.connection() as connection:
-            return version_of(connection) > 0
+            return version_of(connection, database.address.schema) > 0
     finally:
         database.close()
 
@@ -79,8 +80,7 @@ class PostgresChannel:
 
     def _hear(self, wake: Callable[[], None], ended: threading.Event) -> None:
         """Listen on a connection of its own until the end, or until it is lost."""
-        dsn, patience = self._address.dsn, CONNECT_SECONDS
-        with psycopg.connect(dsn, autocommit=True, connect_timeout=patience, application_name="whyrank") as raw:
+        with psycopg.connect(**self._address.parameters(), autocommit=True) as raw:
             raw.execute(f'LISTEN "{self._name}"')
             wake()  # messages may have been sent before
             while not ended.is_set():
@@ -117,9 +117,13 @@ class PostgresBackend:
         """Let the server end statements of the transaction that run past a deadline."""
         left = max(1, int(1_000 * (moment - time.monotonic())))
         with translated(self.location):
-            connection.execute(f"SET LOCAL statement_timeout = {left}")
-            yield
-            connection.execute("SET LOCAL statement_timeout = 0")
+            # A statement that fails would end the transaction, and with it all further reads of the snapshot.
+            connection.raw.execute(f"SAVEPOINT deadline; SET LOCAL statement_timeout = {left}")
+            try:
+                yield
+            finally:
+                if not connection.raw.closed:
+                    connection.raw.execute("ROLLBACK TO SAVEPOINT deadline; RELEASE SAVEPOINT deadline")
 
     def purge(self, scrub: Scrub) -> tuple[str, ...]:
         """Remove deleted memories from the index and let the server free their rows; tell what it cannot reach."""

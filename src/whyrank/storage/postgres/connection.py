@@ -6,7 +6,7 @@ import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import MissingExtra, StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout, StoreUnavailable
 from .dialect import plain, translate
@@ -29,17 +29,47 @@ _LOST = ("08", "57P01", "57P02", "57P03")  # SQLSTATEs (or their beginnings) of 
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _FULL = "53100"
 LEAST_COPIED = 200  # rows: a COPY within a transaction takes two round trips
-# Errors of connecting have no SQLSTATE in psycopg: they are told by their text.
+
+
+class _Refusal(NamedTuple):
+    """A reason for which a server takes no connection, a remedy, and whether it may pass by itself."""
+
+    said: re.Pattern[str]
+    hint: str
+    may_pass: bool = False
+
+
+# Errors of connecting have no SQLSTATE in psycopg: they are told by their text, the first that fits.
 _REFUSALS = (
-    (re.compile(r"password authentication failed|no password supplied"), "check user and password"),
-    (re.compile(r"database \".*\" does not exist"), "create it (`createdb NAME`), or name another in the address"),
-    (re.compile(r"role \".*\" does not exist"), "check the user in the address"),
-    (re.compile(r"too many (clients|connections)|remaining connection slots"), "close some, or raise max_connections"),
-    (re.compile(r"does not support SSL"), "leave sslmode away, or turn TLS on at the server"),
-    (re.compile(r"certificate|SSL error"), "check sslmode and sslrootcert in the address"),
-    (re.compile(r"could not translate host name|resolve"), "check the host in the address"),
-    (re.compile(r"timeout|timed out"), "check that the server can be reached from here"),
+    _Refusal(re.compile(r"password authentication failed|no password supplied"), "check user and password"),
+    _Refusal(re.compile(r"no pg_hba.conf entry|authentication failed"), "let this user and host in by pg_hba.conf"),
+    _Refusal(
+        re.compile(r"database \".*\" does not exist"),
+        "create it (`createdb NAME`), or name another in the address",
+    ),
+    _Refusal(re.compile(r"database \".*\" is not currently accepting"), "allow connections to it (ALTER DATABASE)"),
+    _Refusal(re.compile(r"role \".*\" (does not exist|is not permitted)"), "check the user in the address"),
+    _Refusal(
+        re.compile(r"too many (clients|connections)|remaining connection slots"),
+        "close some, raise max_connections, or add a smaller pool_size=N to the addresses",
+        may_pass=True,
+    ),
+    _Refusal(re.compile(r"does not support SSL|no SSL|SSL off"), "leave sslmode away, or turn TLS on at the server"),
+    _Refusal(
+        re.compile(r"certificate|SSL error|sslmode|ALPN"), "check sslmode, sslrootcert and the host in the address"
+    ),
+    _Refusal(
+        re.compile(r"starting up|shutting down|recovery mode|not yet accepting"), "wait until it is up", may_pass=True
+    ),
+    _Refusal(
+        re.compile(r"session is read-only|server is in hot standby mode|session is not read-only"),
+        "name the primary, promote a replica, or change target_session_attrs in the address",
+        may_pass=True,
+    ),
+    _Refusal(re.compile(r"could not translate host name|resolve"), "check the host in the address", may_pass=True),
+    _Refusal(re.compile(r"timeout|timed out"), "check that the server can be reached from here", may_pass=True),
 )
+_STOPPED = _Refusal(re.compile(""), "start the server, or check the address", may_pass=True)
 
 
 @dataclass
@@ -247,6 +277,10 @@ def is_conflict(error: psycopg.Error) -> bool:
     return error.sqlstate in _CONFLICTS
 
 
+def _refusal(error: psycopg.Error) -> _Refusal:
+    return next((one for one in _REFUSALS if one.said.search(str(error))), _STOPPED)
+
+
 @contextmanager
 def translated(location: str) -> Iterator[None]:
     """Translate psycopg's errors into ours, which carry a remedy."""
@@ -260,16 +294,22 @@ def translate_error(location: str, error: psycopg.Error) -> StoreError:
     """Return our error for one of psycopg's, with a remedy."""
     state, told = error.sqlstate or "", " ".join(str(error).split())
     if state == _FULL:
-        return StoreFull(f"no room left on the disk of {location}", "free space on the server; nothing was lost")
+        return StoreFull(
+            f"no room left on the disk of {location}: {told}", "free space on the server; what was stored is kept"
+        )
     if state == "57014":
-        return StoreTimeout(f"reading {location} was aborted: {told}", "give a larger timeout_ms")
+        hint = "give a larger timeout_ms, or raise statement_timeout of the role at the server"
+        return StoreTimeout(f"a statement of {location} was aborted: {told}", hint)
     if state == "55P03" or state in _CONFLICTS:
         return StoreLocked(f"{location} is busy: {told}", "try again")
-    if state in ("25006", "42501"):
-        return StoreError(f"{location} cannot be written to: {told}", "name the primary, and a role that may write")
-    if state in ("42P01", "42703", "42883") or state.startswith("XX"):
+    if state == "25006":
+        hint = "name the primary in the address, or several hosts, of which the one that accepts writes is used"
+        return StoreError(f"{location} is read-only: {told}", hint)
+    if state == "42501":
+        return StoreError(f"{location} refuses this role: {told}", "grant it what is missing, or name another role")
+    if state in ("42P01", "42703", "42883") or state.startswith(("XX", "58")):
         return StoreDamaged(f"{location} is no whyrank store, or is damaged: {told}", "restore it from a backup")
     if is_lost(error) or state.startswith("53"):
-        hint = next((hint for found, hint in _REFUSALS if found.search(told)), "start the server, or check the address")
-        return StoreUnavailable(f"{location} cannot be reached: {told}", hint)
+        refusal = _refusal(error)
+        return StoreUnavailable(f"{location} cannot be reached: {told}", refusal.hint, may_pass=refusal.may_pass)
     return StoreError(f"{location}: {told}", "look into the server's log")

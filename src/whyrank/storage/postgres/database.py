@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
+import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from uuid import uuid4
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool, PoolTimeout
 
-from ...errors import ConfigError, StoreError, StoreUnavailable
-from .connection import Connection, NumericLoader, Traffic, is_conflict, is_lost, translated
+from ...errors import StoreError, StoreLocked, StoreUnavailable
+from .connection import Connection, Traffic, is_conflict, is_lost, translated
+from .pool import Address, ConnectionPool, PoolStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,54 +24,56 @@ if TYPE_CHECKING:
     from ..backend import Asked
 
 Done = TypeVar("Done")
-SCHEMES = ("postgresql", "postgres")
-SCHEMA = "whyrank"  # unless the address has `?schema=NAME`
-CONNECTIONS = 10  # of one process at most
-WAIT_SECONDS = 30.0  # for a connection of the pool, or for the lock of writers
-ATTEMPTS = 5  # of a transaction that met another, or whose connection was lost before its commit
-FIRST_PAUSE_SECONDS = 0.05  # before the second attempt; each later one waits twice as long
-CONNECT_SECONDS = 10
+# How long to try again what met another transaction, or a server that does not answer. A restart after a crash and the
+# promotion of a replica take seconds; who searches waits less.
+WRITE_AGAIN_SECONDS = 30.0
+READ_AGAIN_SECONDS = 1.0
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 0.5
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_LOCK = "SELECT pg_advisory_xact_lock(hashtext('{schema}'))"  # one writer at a time, over all hosts
-
-
-class Address(NamedTuple):
-    """Address of a store: for libpq, and the schema of our tables."""
-
-    dsn: str
-    schema: str
-
-    @classmethod
-    def parse(cls, url: str) -> Address:
-        """Read `postgresql://user@host/database?schema=NAME`; other parameters are libpq's."""
-        parts = urlsplit(url)
-        given = parse_qsl(parts.query)
-        schema = next((value for name, value in given if name == "schema"), SCHEMA)
-        if parts.scheme not in SCHEMES or not schema.replace("_", "").isalnum() or not schema[0].isalpha():
-            raise ConfigError(
-                f"{masked(url)} is no address of a store", "write postgresql://USER@HOST/DATABASE?schema=NAME"
-            )
-        kept = urlencode([(name, value) for name, value in given if name != "schema"])
-        address = cls(urlunsplit(parts._replace(query=kept)), schema.lower())
-        try:
-            conninfo_to_dict(address.dsn)
-        except psycopg.Error as error:
-            raise ConfigError(f"{masked(url)} is no address: {str(error).strip()}", "check its parameters") from error
-        return address
-
-    def __str__(self) -> str:
-        return masked(self.dsn) + (f"?schema={self.schema}" if self.schema != SCHEMA else "")
-
-
-def masked(url: str) -> str:
-    """Return an address without its password and its parameters."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=""))
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a snapshot per statement: none is older than the lock
+# One writer at a time, over all hosts. The server ends the transaction of a host that is silent in the middle of one.
+_LOCK = (
+    "SELECT pg_advisory_xact_lock(hashtext('{schema}')), set_config('idle_in_transaction_session_timeout', '60s', true)"
+)
+_TRACE = (
+    "WITH old AS (DELETE FROM commits WHERE made < now() - interval '1 hour'), "
+    "mark AS (INSERT INTO commits (token) VALUES (?)) "
+)
 
 
 class _CommitLost(StoreUnavailable):
     """Nobody knows whether a transaction was committed, so it must not be tried again unasked."""
+
+
+class _Tries:
+    """Pauses between tries of something that may go well later, as long as the outage of the server allows."""
+
+    def __init__(self, database: PostgresDatabase, seconds: float) -> None:
+        self._database = database
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._pause = FIRST_PAUSE_SECONDS
+
+    def wait_after(self, error: StoreError) -> None:
+        """Wait a little longer than last time; raise the error if it will not pass, or it is too late."""
+        now, pause = time.monotonic(), self._pause * random.uniform(0.5, 1.0)  # writers that met shall not meet again
+        is_away, is_met = isinstance(error, StoreUnavailable) and error.may_pass, isinstance(error, StoreLocked)
+        away = self._database.away_since
+        if is_away and away is None:
+            away = self._database.away_since = now
+        until = max(self._began + READ_AGAIN_SECONDS, (self._began if away is None else away) + self._seconds)
+        if not (is_away or (is_met and _is_conflict(error))) or now + pause > until:
+            if isinstance(error, StoreUnavailable) and away is not None:
+                error.may_pass = error.may_pass and now < away + WRITE_AGAIN_SECONDS
+            raise error
+        self._database.retries += 1
+        time.sleep(pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+def _is_conflict(error: StoreError) -> bool:
+    return isinstance(error.__cause__, psycopg.Error) and is_conflict(error.__cause__)
 
 
 class Snapshot(NamedTuple):
@@ -91,59 +94,37 @@ class PostgresDatabase:
         self._lock = _LOCK.format(schema=address.schema)
         self._moment = moment  # the statement that reads the generation
         self._local = threading.local()
-        self._pool: ConnectionPool[Any] | None = None
+        self._pool: ConnectionPool | None = None
+        self.away_since: float | None = -math.inf  # when the server was found not to answer; None if it does
+        self.retries = 0
         self._ending: ThreadPoolExecutor | None = None  # ends snapshots, as nobody needs to wait for that
         self._process = 0
         self._turn = threading.Lock()
         self.traffic = Traffic()
 
-    def _connections(self) -> ConnectionPool[Any]:
+    def _connections(self) -> ConnectionPool:
         """Return the pool of this process: connections of a parent are not its child's."""
         with self._turn:
             if self._pool is None or self._process != os.getpid():
-                self._check()
-                self._pool = ConnectionPool(
-                    self.address.dsn,
-                    min_size=0,
-                    max_size=CONNECTIONS,
-                    kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, "application_name": "whyrank"},
-                    configure=self._configure,
-                    timeout=WAIT_SECONDS,
-                    reconnect_timeout=CONNECT_SECONDS,
-                    open=False,
-                )
+                self._pool, self._process = ConnectionPool(self.address), os.getpid()
                 self._ending = ThreadPoolExecutor(1, "whyrank-snapshots")
-                self._process = os.getpid()
-                self._pool.open()
             return self._pool
 
-    def _check(self) -> None:
-        """Connect once outside the pool, which would hide why the server cannot be reached."""
-        with translated(self.location), psycopg.connect(self.address.dsn, connect_timeout=CONNECT_SECONDS):
-            pass
-
-    def _configure(self, raw: psycopg.Connection[Any]) -> None:
-        raw.adapters.register_loader("numeric", NumericLoader)
-        raw.execute(f'SET search_path = "{self.address.schema}", pg_catalog')
+    @property
+    def pool(self) -> PoolStatus:
+        """Return the counts of the pool of this process."""
+        return self._connections().status
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Hold a connection of the pool, outside a transaction."""
-        raw = self._take()
-        try:
-            yield Connection(raw, self.traffic)
-        finally:
-            self._connections().putconn(raw)
-
-    def _take(self) -> psycopg.Connection[Any]:
-        try:
-            taken: psycopg.Connection[Any] = self._connections().getconn()
-            return taken
-        except PoolTimeout as error:
-            raise StoreUnavailable(
-                f"{self.location}: no connection was free for {WAIT_SECONDS:g} s",
-                "ask less at a time, or check that the server can be reached",
-            ) from error
+        with translated(self.location):
+            pool = self._connections()
+            raw = pool.take()
+            try:
+                yield Connection(raw, self.traffic)
+            finally:
+                pool.give_back(raw)
 
     @contextmanager
     def reading(self, foreseen: Iterable[Asked] = ()) -> Iterator[Snapshot]:
@@ -176,46 +157,54 @@ class PostgresDatabase:
             ending.submit(_end_snapshot, connection.raw, pool)
 
     def _begin(self, foreseen: Sequence[Asked]) -> Connection:
-        for attempt in range(ATTEMPTS):
-            connection = Connection(self._take(), self.traffic)
+        tries = _Tries(self, READ_AGAIN_SECONDS)
+        while True:
             try:
-                connection.begin(_SNAPSHOT, foreseen)
-            except BaseException as error:
-                connection.raw.close()
-                self._connections().putconn(connection.raw)
-                if not (isinstance(error, psycopg.Error) and is_lost(error)) or attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                return connection
-        raise AssertionError("the last attempt returns or raises")
+                with translated(self.location):
+                    return self._begin_once(foreseen)
+            except StoreError as error:
+                tries.wait_after(error)
+
+    def _begin_once(self, foreseen: Sequence[Asked]) -> Connection:
+        pool = self._connections()
+        connection = Connection(pool.take(), self.traffic)
+        try:
+            connection.begin(_SNAPSHOT, foreseen)
+        except BaseException:
+            connection.raw.close()
+            pool.give_back(connection.raw)
+            raise
+        self.away_since = None
+        return connection
 
     @contextmanager
     def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> Iterator[Any]:
         """Run one transaction; it is durable when the block has ended without an error.
 
         Foreseen statements are sent with its beginning, in one round trip. Unless `alone`, other writers run at the
-        same time, and the caller locks the rows that it changes.
+        same time, and the caller locks the rows that it changes. It leaves a token, so that a commit can be told from a
+        rollback if the connection is lost in between.
         """
-        with translated(self.location), self.connection() as connection, connection.pipelined():
+        token = uuid4().hex
+        with self.connection() as connection, connection.pipelined():
             try:
-                connection.execute("BEGIN")
-                if alone:
-                    connection.execute(self._lock)
+                connection.execute(_BEGIN)
+                connection.execute(_TRACE + (self._lock if alone else "SELECT 1"), (token,))
                 connection.foresee(foreseen)
                 yield connection
             except BaseException:
                 _roll_back(connection)
                 raise
-            self._commit(connection)
+            self._commit(connection, token)
 
     @contextmanager
     def migrating(self) -> Iterator[Connection]:
         """Run one transaction of scripts, which no pipeline can take."""
-        with translated(self.location), self.connection() as connection, connection.raw.transaction():
+        with self.connection() as connection, connection.raw.transaction():
             connection.execute(self._lock)
             yield connection
 
-    def _commit(self, connection: Connection) -> None:
+    def _commit(self, connection: Connection, token: str) -> None:
         try:
             connection.execute("COMMIT")
             connection.receive()
@@ -223,25 +212,47 @@ class PostgresDatabase:
             if not is_lost(error):
                 _roll_back(connection)  # a statement before it has failed
                 raise
-            raise _CommitLost(
-                f"the connection to {self.location} was lost while a change was committed, so it may be stored or not",
-                "make the change again: facts are not stored twice, and a write with a key happens once",
-            ) from error
+            if not self._is_committed(token, error):
+                raise
+        self.away_since = None
+
+    def _is_committed(self, token: str, lost: psycopg.Error) -> bool:
+        """Return whether a transaction whose connection was lost at its commit was committed.
+
+        The lock is free when the transaction has ended. The token is written again, so that a synchronous replica has
+        both when this has been committed.
+        """
+        tries = _Tries(self, WRITE_AGAIN_SECONDS)
+        while True:
+            try:
+                with translated(self.location), closing(self._connections().connect()) as raw:
+                    raw.execute(_BEGIN)
+                    raw.execute(self._lock)
+                    found = raw.execute("UPDATE commits SET made = now() WHERE token = %s", (token,)).rowcount
+                    raw.execute("COMMIT")
+                    return found > 0
+            except StoreError as error:
+                try:
+                    tries.wait_after(error)
+                except StoreError as last:
+                    raise _CommitLost(
+                        f"the connection to {self.location} was lost while a change was committed, "
+                        "so it may be stored or not",
+                        "make the change again when the server is back: facts are not stored twice, "
+                        "and a write with a key happens once",
+                    ) from (last.__cause__ or lost)
 
     def attempt(self, work: Callable[[], Done], *, frees: bool = False) -> Done:
-        """Run a transaction again that met another, or whose connection was lost while nothing was committed."""
-        pause = FIRST_PAUSE_SECONDS
-        for _ in range(ATTEMPTS - 1):
+        """Run a transaction again that met another, or whose connection was lost while nothing was committed.
+
+        A server that has answered before may take a while to restart, or another to take its place.
+        """
+        tries = _Tries(self, WRITE_AGAIN_SECONDS)
+        while True:
             try:
                 return work()
             except StoreError as error:
-                cause = error.__cause__
-                is_open = isinstance(cause, psycopg.Error) and (is_conflict(cause) or is_lost(cause))
-                if not is_open or isinstance(error, _CommitLost):
-                    raise
-            time.sleep(pause)
-            pause *= 2
-        return work()
+                tries.wait_after(error)
 
     def close(self) -> None:
         """Close the pool."""
@@ -261,9 +272,8 @@ def _roll_back(connection: Connection) -> None:
         connection.receive()
 
 
-def _end_snapshot(raw: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
+def _end_snapshot(raw: psycopg.Connection[Any], pool: ConnectionPool) -> None:
     """Return a connection to its pool; nothing was written in its transaction."""
     with suppress(psycopg.Error):
         raw.execute("ROLLBACK")
-    with suppress(ValueError):  # the pool was closed meanwhile
-        pool.putconn(raw)
+    pool.give_back(raw)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import SchemaTooNew, StoreError
+from psycopg.errors import InsufficientPrivilege
+
+from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from .connection import translated
 from .dialect import FUNCTIONS
 
@@ -105,6 +107,8 @@ CREATE TABLE posting_pages (
     first_key bigint NOT NULL, page bytea NOT NULL
 );
 CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
+CREATE TABLE commits (token TEXT PRIMARY KEY, made timestamptz NOT NULL DEFAULT now());
+CREATE INDEX commits_by_time ON commits (made);
 INSERT INTO meta VALUES ('generation', '0'), ('keyword', 'postings'), ('rows of history', '0'),
     ('rows of write_keys', '0'), ('rows of meta', '0');
 """.replace(" TEXT", ' TEXT COLLATE "C"')
@@ -140,6 +144,19 @@ MIGRATIONS: tuple[Migration, ...] = (Migration(1, FUNCTIONS + _TABLES + _AROUND)
 NEWEST = MIGRATIONS[-1].version
 _VERSION = "schema"  # the key in `meta`
 _LEAST_SERVER = 150_000  # PostgreSQL 15
+_HAS_META = (
+    "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('meta') AND attname IN ('key', 'value') "
+    "AND atttypid = 'text'::regtype HAVING count(*) = 2"
+)
+# Whether the schema is there, and the role may use it.
+_USABLE = "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s"
+# Some tables and views that belong to no extension.
+_STRANGERS = (
+    "SELECT string_agg(relname, ', ') FROM (SELECT c.relname FROM pg_class AS c "
+    "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
+    "AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid "
+    "AND d.deptype = 'e') ORDER BY 1 LIMIT 3) AS found"
+)
 
 
 def prepare(database: PostgresDatabase) -> None:
@@ -150,33 +167,60 @@ def prepare(database: PostgresDatabase) -> None:
                 f"{database.location} runs PostgreSQL {connection.raw.info.server_version // 10_000}",
                 "whyrank needs 15 or newer",
             )
-        if version_of(connection) == NEWEST:
+        if version_of(connection, database.address.schema) == NEWEST:
             return
     for migration in MIGRATIONS:
         _migrate(database, migration)
 
 
-def version_of(connection: Connection) -> int:
-    """Return the version of the schema; 0 for one that is not there, or is empty."""
+def version_of(connection: Connection, schema: str) -> int:
+    """Return the version of a schema; 0 for one that is not there, or is empty. Refuse another program's."""
     raw = connection.raw
-    found = raw.execute("SELECT to_regclass('meta')").fetchone()
-    if found is None or found[0] is None:
+    usable = raw.execute(_USABLE, (schema,)).fetchone()
+    if usable is None:
         return 0
-    row = raw.execute("SELECT value FROM meta WHERE key = %s", (_VERSION,)).fetchone()
-    version = int(row[0]) if row is not None and str(row[0]).isdecimal() else 0
+    role = raw.info.user
+    if usable == (False,):
+        raise StoreError(
+            f"the role {role} may not use the schema {schema}", f"GRANT USAGE ON SCHEMA {schema} TO {role}"
+        )
+    version = 0
+    if raw.execute(_HAS_META).fetchone() is not None:
+        row = raw.execute("SELECT value FROM meta WHERE key = %s", (_VERSION,)).fetchone()
+        version = int(row[0]) if row is not None and str(row[0]).isdecimal() else 0
     if version > NEWEST:
         raise SchemaTooNew(f"the store has schema {version}; this whyrank knows up to {NEWEST}", "upgrade whyrank")
+    held = None if version else raw.execute(_STRANGERS, (schema,)).fetchone()
+    if held is not None and held[0] is not None:
+        raise StoreDamaged(
+            f"the schema {schema} holds tables of another program ({held[0]}), and is no whyrank store",
+            "name another schema in the address (?schema=NAME); nothing was changed",
+        )
     return version
 
 
 def _migrate(database: PostgresDatabase, migration: Migration) -> None:
     """Run one migration, unless another process has done so meanwhile."""
+    schema = database.address.schema
     with database.migrating() as connection:
         raw = connection.raw
-        raw.execute(f'CREATE SCHEMA IF NOT EXISTS "{database.address.schema}"')
-        if version_of(connection) < migration.version:
+        if raw.execute(_USABLE, (schema,)).fetchone() is None:
+            _create_schema(database, connection)
+        if version_of(connection, schema) < migration.version:
             raw.execute(migration.script.encode())
             raw.execute(
                 "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 (_VERSION, str(migration.version)),
             )
+
+
+def _create_schema(database: PostgresDatabase, connection: Connection) -> None:
+    schema = database.address.schema
+    try:
+        connection.raw.execute(f'CREATE SCHEMA "{schema}"')
+    except InsufficientPrivilege as error:
+        role = connection.raw.info.user
+        raise StoreError(
+            f"{database.location}: the role {role} may not create the schema {schema}: {' '.join(str(error).split())}",
+            f"run `CREATE SCHEMA {schema} AUTHORIZATION {role}` in the database as its owner",
+        ) from error

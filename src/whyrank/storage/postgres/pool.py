@@ -1,0 +1,180 @@
+"""Connections of one process to its server: how they are made, reused and counted.
+
+Who needs a connection opens it, and so learns at once why the server does not answer: a pool that connects in the
+background can only say that none was free.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from ...errors import ConfigError, StoreUnavailable
+from ...formatting import without_password
+from .connection import NumericLoader
+
+SCHEMA = "whyrank"  # unless the address has `?schema=NAME`
+POOL_SIZE = 10  # connections of one process at most, unless the address has `?pool_size=N`
+_OWN = ("schema", "pool_size")  # parameters of an address that are not libpq's
+_MOST = 1_000  # connections that may be asked for
+_SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
+WAIT_SECONDS = 30.0  # for a connection of the pool, or for the lock of writers
+IDLE_SECONDS = 300.0  # after which a connection is not used again: firewalls forget quiet ones without a word
+# Unless the address says otherwise. A host that has lost its power sends nothing: it is given up after half a minute.
+_PARAMETERS = {
+    "connect_timeout": "10", "application_name": "whyrank", "keepalives_idle": "15", "keepalives_interval": "5",
+    "keepalives_count": "3", "tcp_user_timeout": "30000",
+}  # fmt: skip
+_WRITABLE = "read-write"
+_WRONG = re.compile(r'^(?:invalid|extra key/value separator "=" in) URI query parameter: "(.*)"')
+
+
+class Address(NamedTuple):
+    """Address of a store: for libpq, the schema of our tables, and how many connections a process may have."""
+
+    dsn: str
+    schema: str
+    pool_size: int = POOL_SIZE
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Read `postgresql://user@host/database?schema=NAME`; other parameters are libpq's."""
+        base, _, query = url.partition("?")
+        given = [tuple(part.partition("=")[::2]) for part in query.split("&") if part]
+        own = {"schema": SCHEMA, "pool_size": str(POOL_SIZE), **{name: value for name, value in given if name in _OWN}}
+        schema, size = own["schema"].lower(), own["pool_size"]
+        if not _SCHEMA_NAME.fullmatch(schema) or schema == "information_schema":
+            raise ConfigError(
+                f"{own['schema']!r} is no name of a schema", "write postgresql://USER@HOST/DATABASE?schema=NAME"
+            )
+        if not size.isdecimal() or not 1 <= int(size) <= _MOST:
+            raise ConfigError(f"pool_size={size} is no number of connections", f"give one from 1 to {_MOST}")
+        kept = "&".join(f"{name}={value}" for name, value in given if name not in _OWN)
+        address = cls(base + (f"?{kept}" if kept else ""), schema, int(size))
+        address.parameters()
+        return address
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters for libpq; of several hosts, one that accepts writes is asked for."""
+        try:
+            given = conninfo_to_dict(self.dsn)
+        except psycopg.Error as error:
+            found = _WRONG.search(str(error))  # any other reason may quote the password
+            told = f"the parameter {found[1]!r} cannot be read" if found else "a part of it cannot be read"
+            hint = "check it, and percent-encode special characters of user, password and values (@ as %40, = as %3D)"
+            raise ConfigError(f"{self} is no address of a store: {told}", hint) from None
+        several = {"target_session_attrs": _WRITABLE} if "," in str(given.get("host", "")) else {}
+        return {**_PARAMETERS, **several, **given}
+
+    def __str__(self) -> str:
+        return without_password(self.dsn) + (f"?schema={self.schema}" if self.schema != SCHEMA else "")
+
+
+class PoolStatus(NamedTuple):
+    """Counts of a pool: the most connections, those that are open, those in use, and callers that wait for one."""
+
+    size: int
+    open: int
+    in_use: int
+    waiting: int
+
+
+class ConnectionPool:
+    """At most so many connections; the one that was used last is used next."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._idle: list[tuple[float, psycopg.Connection[Any]]] = []
+        self._changed = threading.Condition()
+        self._in_use = 0
+        self._waiting = 0
+        self._is_closed = False
+        self._process = os.getpid()
+
+    @property
+    def status(self) -> PoolStatus:
+        """Return the counts of this moment."""
+        return PoolStatus(self._address.pool_size, self._in_use + len(self._idle), self._in_use, self._waiting)
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open a connection, ready for the statements of the index."""
+        raw = psycopg.connect(**self._address.parameters(), autocommit=True)
+        raw.adapters.register_loader("numeric", NumericLoader)
+        raw.execute(
+            f'SET search_path = "{self._address.schema}", pg_catalog; SET lock_timeout = {int(WAIT_SECONDS * 1_000)}'
+        )
+        return raw
+
+    def take(self) -> psycopg.Connection[Any]:
+        """Take a connection, waiting for one if all are in use; who takes it gives it back."""
+        raw = self._reserve()
+        if raw is not None:
+            return raw
+        try:
+            return self.connect()
+        except BaseException:
+            self.give_back(None)
+            raise
+
+    def _reserve(self) -> psycopg.Connection[Any] | None:
+        """Take a place of the pool, and its connection if one is idle."""
+        until = time.monotonic() + WAIT_SECONDS
+        with self._changed:
+            self._waiting += 1
+            try:
+                while self._in_use >= self._address.pool_size:
+                    if not self._changed.wait(until - time.monotonic()):
+                        raise StoreUnavailable(
+                            f"{self._address}: all {self._in_use} connections of this process were in use for "
+                            f"{WAIT_SECONDS:g} s",
+                            "ask less at a time, or add pool_size=N to the address",
+                        )
+            finally:
+                self._waiting -= 1
+            self._in_use += 1
+            oldest = time.monotonic() - IDLE_SECONDS
+            stale = [raw for used, raw in self._idle if used < oldest or raw.closed]
+            self._idle = [one for one in self._idle if one[1] not in stale]
+            found = self._idle.pop()[1] if self._idle else None
+        for raw in stale:
+            raw.close()
+        return found
+
+    def give_back(self, raw: psycopg.Connection[Any] | None) -> None:
+        """Give back a connection, or only its place; a lost one takes the idle ones with it."""
+        is_sound = raw is not None and not raw.closed and raw.info.transaction_status == TransactionStatus.IDLE
+        with self._changed:
+            self._in_use -= 1
+            if raw is not None and is_sound and not self._is_closed:
+                self._idle.append((time.monotonic(), raw))
+                raw = None
+            self._changed.notify()
+        if raw is not None:
+            is_lost = raw.broken or raw.closed  # the server was restarted, or another one has taken over
+            with suppress(psycopg.Error):
+                raw.close()
+            if is_lost:
+                self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        with self._changed:
+            idle, self._idle = self._idle, []
+        for _, raw in idle:
+            raw.close()
+
+    def close(self) -> None:
+        """Close idle connections now, and those in use when they are given back; a child leaves its parent's open."""
+        self._is_closed = True
+        if self._process == os.getpid():
+            self._drop_idle()
+
+    def __del__(self) -> None:
+        self.close()
