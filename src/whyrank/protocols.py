@@ -151,6 +151,7 @@ class StoreStatus:
     caches: Mapping[str, int] = field(
         default_factory=dict, compare=False
     )  # bytes held by each; none where only some scopes are counted
+    server: Mapping[str, int | str] = field(default_factory=dict, compare=False)  # facts and counts of a server
 
 
 class Fetched(NamedTuple):

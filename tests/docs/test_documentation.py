@@ -15,6 +15,7 @@ from benchmarks import comparison
 from benchmarks.speed.page import DATA, PAGE, page_of
 from benchmarks.speed.report import as_markdown as benchmark_page
 from benchmarks.speed.results import read
+from tests import postgres
 from tests.damage import told as tell
 from tests.minilm import MODELS, installed
 from whyrank import errors
@@ -110,6 +111,33 @@ def test_the_page_on_damage_runs_and_shows_what_is_printed(
         assert f"$ {' '.join(['whyrank doctor', *repair])}\n{capsys.readouterr().out}" in told
     rows = re.findall(r"^\| (`[a-z`, ]+) \|", told, flags=re.M)
     assert set(re.findall(r"`([a-z]+)`", " ".join(rows))) == CODES
+
+
+def test_the_roles_of_the_page_on_postgresql_suffice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/how-to/postgresql.md").read_text(encoding="utf-8")
+    first, schema, reader = re.findall(r"```sql\n(.*?)```", page, flags=re.S)
+    server = postgres.server()
+    inside, store = server.address_of(postgres.USER, "notes"), server.address_of("notes", "notes")
+    for statement in filter(None, map(str.strip, first.split(";"))):
+        postgres.ask(server.address, statement)
+    monkeypatch.chdir(tmp_path)
+    try:
+        postgres.ask(inside, schema)
+        for verb in (["add", "Suzy drinks green tea"], ["add", "Suzy drinks coffee"], ["export", "--out", "all.jsonl"],
+                     ["forget", "--whole-scope", "global", "--yes", "--purge"], ["import", "whyrank", "all.jsonl"],
+                     ["doctor", "--repair"]):  # fmt: skip
+            assert main([*verb, "--store", store]) == 0, capsys.readouterr().err
+        postgres.ask(inside, reader)
+        reading = server.address_of("notes_reader", "notes")
+        assert main(["search", "what does Suzy drink?", "--store", reading]) == 0
+        assert "green tea" in capsys.readouterr().out
+        assert main(["add", "Suzy drinks water", "--store", reading]) == 8
+    finally:
+        postgres.ask(server.address, "DROP DATABASE notes WITH (FORCE)")
+        postgres.ask(server.address, "DROP ROLE notes")
+        postgres.ask(server.address, "DROP ROLE notes_reader")
 
 
 def test_the_page_on_nothing_relevant_says_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,11 +102,35 @@ class Maintenance:
         """
         from ..storage.sqlite.check import Checkup
 
+        if not isinstance(self._file, Path):
+            return self._check_server(self._file.url, repair, progress)
         findings, kept, compared = looked_at(self._file, repair, progress, deep=deep)
         self._met = () if repair else self._met
         inside = self.check_derived(repair, progress) if is_usable(findings) else Checkup()
-        room = room_for(self._file) if isinstance(self._file, Path) else None
+        room = room_for(self._file)
         return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
+
+    def _check_server(self, url: str, repair: bool, progress: Progress | None) -> Checkup:
+        """Check a store on a server; a repair works in place, and what it cannot make anew is left as it is."""
+        from ..storage.postgres.backend import PostgresBackend
+        from ..storage.postgres.check import check_server, repair_server
+        from ..storage.sqlite.repair import repair_in_place
+
+        tick = progress or (lambda *_: None)
+        with closing(PostgresBackend(url)) as backend:
+            findings = check_server(backend.database, tick)
+            if repair:
+                repair_server(backend.database, findings, repair_in_place)
+                self._met = ()
+            inside = self.check_derived(repair, progress)
+            if repair:
+                left = check_server(backend.database, tick)
+                still = {finding.code if finding.code != "server" else finding.message for finding in left}
+                findings = [
+                    one._replace(mended=(one.code if one.code != "server" else one.message) not in still)
+                    for one in findings
+                ]
+        return inside._replace(findings=tuple(findings))
 
     def check_derived(self, repair: bool, progress: Progress | None) -> Checkup:
         """Check for terms and vectors that an earlier version made; with `repair`, make them again."""
@@ -128,7 +153,7 @@ def looked_at(
 ) -> tuple[tuple[Finding, ...], str, Compared | None]:
     """Return the findings on the file of a store, the path of the kept old file, and the deep comparison.
 
-    The path is empty unless the file was rewritten. A store that is not in a file has no findings.
+    The path is empty unless the file was rewritten. A file that is not there has no findings.
     """
     from ..storage.sqlite.check import check_disk, check_store
     from ..storage.sqlite.repair import DeepCheck, repair_store

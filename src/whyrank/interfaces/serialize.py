@@ -263,6 +263,7 @@ def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] =
         "spaces": dict(store.spaces),
         **fields(store, "without_vector bytes free_bytes ballast_bytes"),
         "caches": dict(store.caches),
+        "server": dict(store.server),
         "calibrations": [calibration(made) for made in calibrations],
         "format": FORMAT,
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Description(NamedTuple):
     bytes: int | None = None
     free_bytes: int | None = None
     ballast_bytes: int | None = None
+    server: Mapping[str, int | str] = MappingProxyType({})
 
 
 class Channel(Protocol):

@@ -448,6 +448,7 @@ class IndexedStore:
                 ballast_bytes=about.ballast_bytes if scopes is None else None,
                 engine=f"{about.engine}, {'no' if self._kernel is NUMPY else 'a'} compiled kernel",
                 caches=self._cache_bytes() if scopes is None else {},
+                server=about.server if scopes is None else {},
             )
 
     # -- metadata --------------------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ def _give_up(asked: argparse.Namespace) -> int:
 def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
     damage = [{**finding._asdict(), "names": list(finding.names)} for finding in found.findings]
     told: dict[str, Any] = {
-        "file": {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
+        _kept_in(asked): {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
         "free_bytes": found.free_bytes,
         "words": None,
         "vectors": None,
@@ -240,8 +240,9 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
 
 
 def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
-    _say_file([finding for finding in found.findings if finding.code != "disk"], found.kept)
-    _say_disk(found)
+    damage = [finding for finding in found.findings if finding.code not in ("disk", "server")]
+    _say_damage(_kept_in(asked), damage, found.kept)
+    _say_surroundings(found)
     if found.compared is not None:
         done = found.compared
         output.say(
@@ -265,20 +266,26 @@ def _say_checkup(asked: argparse.Namespace, found: Checkup) -> None:
     output.show_notices(notices)
 
 
-def _say_disk(found: Checkup) -> None:
-    """Print low disk space of the store, with a hint; `status` prints the amount."""
+def _kept_in(asked: argparse.Namespace) -> str:
+    """Return what holds the store: a file, or tables of a server."""
+    return "file" if isinstance(settings_of(asked).store, Path) else "tables"
+
+
+def _say_surroundings(found: Checkup) -> None:
+    """Print low disk space and risky settings of a server, with hints; `status` prints the amounts."""
     for finding in found.findings:
-        if finding.code == "disk":
-            output.say(on_one_line(f"disk: {finding.message} ({finding.hint})"))
+        if finding.code in ("disk", "server"):
+            what_next = "repaired" if finding.mended else finding.hint
+            output.say(on_one_line(f"{finding.code}: {finding.message} ({what_next})"))
 
 
-def _say_file(findings: Sequence[Finding], kept: str) -> None:
-    """Print the damage of the file, one finding per line, with a hint."""
+def _say_damage(holder: str, findings: Sequence[Finding], kept: str) -> None:
+    """Print the damage of the file or tables, one finding per line, with a hint."""
     if not findings:
-        output.say("file: in order")
+        output.say(f"{holder}: in order")
         return
     left = [finding for finding in findings if not finding.mended]
-    output.say("file: damaged" if left else "file: repaired")
+    output.say(f"{holder}: {'damaged' if left else 'repaired'}")
     for finding in findings:
         what_next = "repaired" if finding.mended else finding.hint
         output.say(on_one_line(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else "")))

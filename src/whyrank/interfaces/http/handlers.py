@@ -194,7 +194,13 @@ def held_for(access: Access, values: Values) -> StoreStatus:
     if share != []:
         return seen
     whole = engine.status("")
-    return replace(seen, bytes=whole.bytes, free_bytes=whole.free_bytes, ballast_bytes=whole.ballast_bytes)
+    return replace(
+        seen,
+        bytes=whole.bytes,
+        free_bytes=whole.free_bytes,
+        ballast_bytes=whole.ballast_bytes,
+        server=whole.server,
+    )
 
 
 def _share(access: Access, values: Values) -> list[str] | None:

@@ -153,6 +153,16 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # set for workers, before this mod
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _TENANT = "tenant"
+_SERVER_COUNTS = {
+    "connections": "Connections of all programs to the server",
+    "max_connections": "Connections that the server accepts",
+    "standbys": "Replicas that receive the changes of the server",
+    "pool_size": "Connections that this process may have at most",
+    "pool_open": "Connections that this process has",
+    "pool_in_use": "Connections of this process that are in use",
+    "pool_waiting": "Threads of this process that wait for a connection",
+    "retries": "Transactions and snapshots that this process has tried again",
+}
 
 
 class Metrics:
@@ -216,6 +226,9 @@ def _held(stock: StoreStatus) -> Iterable[Metric]:
     for name, held in stock.caches.items():
         caches.add_metric([name], held)
     yield caches
+    for name, told in _SERVER_COUNTS.items():
+        if name in stock.server:
+            yield GaugeMetricFamily(f"whyrank_postgres_{name}", told, float(stock.server[name]))
 
 
 def counted(data: Mapping[str, Any]) -> tuple[str, Mapping[str, float]] | None:

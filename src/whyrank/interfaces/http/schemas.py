@@ -136,7 +136,7 @@ _SPACE = record(space=TEXT, model=or_null(TEXT), role=TEXT, vectors=WHOLE, waiti
 _STATUS = record(
     store=TEXT, schema=WHOLE, engine=TEXT, keyword_index=TEXT, memories=WHOLE, files=WHOLE, scopes=table(WHOLE),
     space=or_null(TEXT), spaces=table(WHOLE), without_vector=WHOLE, bytes=or_null(WHOLE), caches=table(WHOLE),
-    free_bytes=or_null(WHOLE), ballast_bytes=or_null(WHOLE),
+    free_bytes=or_null(WHOLE), ballast_bytes=or_null(WHOLE), server=table(ANY),
     calibrations=listing(table(ANY)), roles=listing(_SPACE), backlog=_BACKLOG, notices=listing(named("Notice")),
     evaluation=ANY, version=TEXT,
     old_words=WHOLE, multi_scope=YES_OR_NO, read_only=YES_OR_NO, format=FORMAT,

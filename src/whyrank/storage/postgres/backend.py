@@ -14,7 +14,7 @@ from ..backend import Description
 from ..sqlite import purge
 from ..sqlite.database import MOMENT
 from .connection import translated
-from .database import PostgresDatabase
+from .database import STANDBYS, PostgresDatabase
 from .pool import Address
 from .schema import NEWEST, prepare, version_of
 
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 Done = TypeVar("Done")
 INDEX = "postings"  # the only keyword index there is on PostgreSQL
 _TABLES = ("memories", "vectors", "posting_pages", "posting_tokens", "records", "sign_blocks", "names", "history")
-_SIZE = (
-    "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c "
-    "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"
-)
+_DESCRIBED = f"""
+    SELECT (SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c
+            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'),
+        pg_is_in_recovery(), (SELECT sum(numbackends)::bigint FROM pg_stat_database),
+        current_setting('max_connections')::bigint, ({STANDBYS}), current_setting('synchronous_standby_names')
+"""
 REMAINS = "the server's write-ahead log, its replicas and backups may hold what was removed, until they are recycled"
 
 
@@ -137,8 +139,22 @@ class PostgresBackend:
         return (REMAINS,)
 
     def describe(self) -> Description:
-        """Return the version of the schema, the size of its tables, and the server."""
+        """Return the version of the schema, the size of its tables, and facts of the server and of our pool."""
         with self.reading() as (connection, *_):
-            [size] = connection.execute(_SIZE).fetchone()
+            [size, is_replica, used, most, standbys, names] = connection.raw.execute(_DESCRIBED).fetchone()
             server = connection.raw.info.server_version
-        return Description(NEWEST, f"PostgreSQL {server // 10_000}.{server % 10_000}", int(size or 0))
+        pool = self.database.pool
+        facts = {
+            "role": "replica" if is_replica else "primary",
+            "connections": used,
+            "max_connections": most,
+            "standbys": standbys,
+            "synchronous_standby_names": names or "none",
+            "pool_size": pool.size,
+            "pool_open": pool.open,
+            "pool_in_use": pool.in_use,
+            "pool_waiting": pool.waiting,
+            "retries": self.database.retries,
+        }
+        engine = f"PostgreSQL {server // 10_000}.{server % 10_000}"
+        return Description(NEWEST, engine, int(size or 0), server=facts)

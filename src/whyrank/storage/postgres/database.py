@@ -30,6 +30,7 @@ WRITE_AGAIN_SECONDS = 30.0
 READ_AGAIN_SECONDS = 1.0
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
+STANDBYS = "SELECT count(*) FROM pg_stat_replication"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a snapshot per statement: none is older than the lock
 # One writer at a time, over all hosts. The server ends the transaction of a host that is silent in the middle of one.

@@ -167,6 +167,11 @@ def prepare(database: PostgresDatabase) -> None:
                 f"{database.location} runs PostgreSQL {connection.raw.info.server_version // 10_000}",
                 "whyrank needs 15 or newer",
             )
+        encoding = connection.raw.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StoreError(
+                f"{database.location} is a database in {encoding}", "create one with ENCODING 'UTF8' for whyrank"
+            )
         if version_of(connection, database.address.schema) == NEWEST:
             return
     for migration in MIGRATIONS:

@@ -65,9 +65,12 @@ CODES = frozenset(
     {
         "pages", "postings", "words", "records", "scopes", "names", "vectors", "signs", "embedded", "orphans", "texts",
         "fields", "schema", "chunks", "altered", "unreadable", "lost", "books", "aside", "hopeless", "unusable",
-        "disk",
+        "disk", "server",
     }
 )  # fmt: skip
+IN_PLACE = frozenset(
+    {"schema", "records", "postings", "vectors", "signs", "orphans"}
+)  # what a repair makes anew in place; for the rest a file is rebuilt
 LEFT = (
     "the file is left as it is: look for a copy of it (a `.bak` beside it, a backup, lines of `whyrank export`), "
     "or move it away and ingest the files again; facts that are in no file must be stored again"
@@ -94,6 +97,7 @@ _SET_ASIDE = (
 )
 # True of a name in another scope than its memory; one without a memory is counted elsewhere.
 _ASTRAY = "scope <> (SELECT m.scope FROM memories AS m WHERE m.row = {}.memory) IS TRUE"
+_UNOWNED_NAMES = "SELECT count(*) FROM {} AS n WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.row = n.memory)"
 UNOWNED = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
 _UPDATE = "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`"
 _TREE = re.compile(r"^Tree (\d+)")
@@ -147,8 +151,8 @@ class Checkup(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Return True if no damage is left unrepaired; low disk space is no damage."""
-        return all(finding.mended or finding.code == "disk" for finding in self.findings)
+        """Return True if no damage is left unrepaired; low disk space or a risky setting of a server is no damage."""
+        return all(finding.mended or finding.code in ("disk", "server") for finding in self.findings)
 
     @property
     def is_whole(self) -> bool:
@@ -209,7 +213,7 @@ def check_database(database: Database, tick: Tick) -> list[Finding]:
             *_check_memories(connection, tick),
             *_check_arrivals(connection, is_newest),
             *_check_metadata(connection, is_newest),
-            *(_check_derived(connection, broken, tick) if is_newest else ()),
+            *(check_derived(connection, broken, tick) if is_newest else ()),
         ]
 
 
@@ -307,7 +311,7 @@ def _check_memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
             stale += not has_sound_embedding(tuple(columns), is_read_today)
         if one.memory is not None and known is not None and is_read_today:
             misnamed += {name.key for name in names_of(one.memory)} != known[1].get(row, set())
-    yield from _wrong_memories({code: tuple(names) for code, names in wrong.items()})
+    yield from wrong_memories({code: tuple(names) for code, names in wrong.items()})
     if lost := missing_memories(connection, seen):
         yield _lost(
             "lost", tuple(one.id for one in lost), "cannot be read from the file any more; only their ids are known"
@@ -321,7 +325,8 @@ def _check_memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
         yield Finding("names", f"{counted(misnamed, 'memory has', 'memories have')} lost names", _REBUILD)
 
 
-def _wrong_memories(wrong: dict[str, tuple[str, ...]]) -> Iterator[Finding]:
+def wrong_memories(wrong: dict[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """Yield a finding for each kind of damage of memories, with their ids."""
     if names := wrong.get("texts"):
         texts = f"{counted(len(names), 'text was', 'texts were')} altered"
         yield Finding("texts", f"{texts} and can be restored: {shorten(names)}", _REBUILD, names=names)
@@ -417,7 +422,8 @@ def _is_sound(table: str, row: Row) -> bool:
 Count = tuple[str, int, str, str, str]  # code, number of defects, and the words of the finding: one, several, why
 
 
-def _check_derived(connection: Connection, broken: Counter[str], tick: Tick) -> Iterator[Finding]:
+def check_derived(connection: Connection, broken: Counter[str], tick: Tick) -> Iterator[Finding]:
+    """Yield the findings on derived data; damage of broken tables is reported elsewhere."""
     try:
         named = index_in(connection)
     except UNREADABLE:
@@ -625,7 +631,7 @@ def _wrong_names(connection: Connection) -> int:
 
 
 def _count_unowned_names(connection: Connection) -> Iterator[Count]:
-    wrong = len(connection.execute("PRAGMA foreign_key_check").fetchall())
+    wrong = sum(_scalar(connection, _UNOWNED_NAMES.format(table)) for table in ("names", "name_words"))
     yield "names", wrong, "name belongs", "names belong", "to no memory"
 
 

@@ -25,9 +25,9 @@ UNREADABLE = (SqlError, UnicodeDecodeError, MemoryError)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "BLOB": (bytes,)}
 _TRIED = 1_000_000  # rows that are searched by their numbers alone: some seconds
 _BEYOND = 10_000  # range of rows searched after the last that was read, where the end is unknown
-_READ = [*COLUMNS, "embed_text", "embed_hash", "checksum"]
+CHECKED_COLUMNS = [*COLUMNS, "embed_text", "embed_hash", "checksum"]
 _ID, _SCOPE, _PATH, _TEXT, _KIND, _HASH, _EMBEDDED, _EMBED_HASH, _CHECKSUM = map(
-    _READ.index,
+    CHECKED_COLUMNS.index,
     ("id", "scope", "path", "text", "kind", "content_hash", "embed_text", "embed_hash", "checksum"),
 )
 # Without these, a row's identity, scope, text or succession is unknown.
@@ -58,7 +58,7 @@ class CheckedRow(NamedTuple):
 def memory_rows(connection: Connection) -> ReadableRows:
     """Return the rows of all memories that can be read."""
     columns = column_expressions(connection, "memories")
-    read = [columns.get(column, _BLANKS.get(column, "NULL")) for column in _READ]
+    read = [columns.get(column, _BLANKS.get(column, "NULL")) for column in CHECKED_COLUMNS]
     return ReadableRows(connection, "memories", read, numbered=True)
 
 

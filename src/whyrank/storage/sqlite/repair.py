@@ -14,11 +14,12 @@ from contextlib import closing
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.document import entry_for
 from ...errors import StoreDamaged, StoreLocked
 from .check import (
+    IN_PLACE,
     LEFT,
     UNOWNED,
     Finding,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
     from ...types.memory import Memory, MemoryId
 
-_IN_PLACE = frozenset({"schema", "records", "postings", "vectors", "signs", "orphans"})  # else all is rebuilt
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others can be searched, and files read again
 _SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # raised by damaged values
 _ROWS_AT_ONCE = 500
@@ -92,7 +92,7 @@ def repair_store(path: Path, tick: Tick, deep: DeepCheck | None = None) -> tuple
             restate(database)
         if wanted == {"schema"}:
             return _repaired(found, check(path, tick)), ""
-        if deep is not None or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
+        if deep is not None or wanted - IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
             try:
                 kept = str(_rebuild(database, tick))
             except StoreDamaged as error:
@@ -100,7 +100,7 @@ def repair_store(path: Path, tick: Tick, deep: DeepCheck | None = None) -> tuple
             except _SENSELESS as error:
                 return _hopeless(found, f"the readable parts of the store do not fit together: {error}"), ""
         else:
-            _repair_in_place(database)
+            repair_in_place(database)
     return _repaired(found, check(path, tick)), kept
 
 
@@ -133,7 +133,8 @@ def _repaired(before: list[Finding], after: list[Finding]) -> list[Finding]:
 # -- in place --------------------------------------------------------------------------------------------------------
 
 
-def _repair_in_place(database: Database) -> None:
+def repair_in_place(database: Any) -> None:
+    """Make damaged blocks of doc values, pages, vectors and signs anew; the database may be of any backend."""
     with database.writing() as connection, leniently(connection):
         named = index_in(connection)
         if named is None:

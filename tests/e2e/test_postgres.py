@@ -1,0 +1,137 @@
+"""A store in PostgreSQL as its operator sees it: doctor, status, health and metrics."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from .. import postgres, processes
+from .rest import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
+
+FSYNC = "server: fsync or full_page_writes is off: a power failure can destroy the database (turn it on)\n"
+
+
+@pytest.fixture
+def store(call: Run) -> str:
+    """Make a store on a server, with the notes and a fact that replaces another."""
+    address = postgres.new_store()
+    assert call("ingest", "notes", "--store", address).status == 0
+    old = call("add", "Suzy Winter drinks green tea", "--store", address, "--json").data["memories"][0]["id"]
+    assert call("add", "Suzy Winter drinks coffee", "--supersedes", old, "--store", address).status == 0
+    return address
+
+
+def change(address: str, statement: str) -> None:
+    """Change the tables of a store outside of whyrank."""
+    postgres.ask(address, statement.replace("SCHEMA", address.rpartition("=")[2]))
+
+
+def test_the_doctor_of_a_sound_store_on_a_server_finds_nothing_wrong(call: Run, store: str) -> None:
+    done = call("doctor", "--store", store)
+    assert (done.status, done.out) == (0, f"tables: in order\n{FSYNC}words: in order\nvectors: in order\n")
+    told = call("doctor", "--store", store, "--json").data
+    assert told["tables"]["sound"]
+    assert "file" not in told
+    assert [one["code"] for one in told["tables"]["findings"]] == ["server"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("UPDATE SCHEMA.posting_tokens SET tokens = 'x' WHERE number = 1", "words"),
+        ("DELETE FROM SCHEMA.posting_tokens WHERE number = 1", "words"),
+        ("UPDATE SCHEMA.records SET records = 'x'", "records"),
+        ("UPDATE SCHEMA.vectors SET vector = 'x' WHERE entry = 1", "vectors"),
+        ("UPDATE SCHEMA.names SET key = 'x'", "names"),
+        ("DELETE FROM SCHEMA.names", "names"),
+        ("UPDATE SCHEMA.scopes SET numbers = 1", "scopes"),
+        ("UPDATE SCHEMA.memories SET text = 'altered' WHERE kind = 'fact'", "texts"),
+    ],
+)
+def test_the_doctor_finds_and_repairs_damage_of_tables(call: Run, store: str, statement: str, code: str) -> None:
+    change(store, statement)
+    found = call("doctor", "--store", store)
+    assert found.status == 6
+    assert found.out.startswith(f"tables: damaged\n  {code}: ")
+    repaired = call("doctor", "--repair", "--store", store)
+    assert (repaired.status, repaired.out.splitlines()[0]) == (0, "tables: repaired"), repaired.out
+    assert call("doctor", "--store", store).out.startswith("tables: in order\n")
+    assert "Suzy Winter drinks coffee" in call("search", "what does Suzy drink?", "--store", store).out
+
+
+def test_the_doctor_names_memories_that_cannot_be_restored(call: Run, store: str) -> None:
+    change(store, "UPDATE SCHEMA.memories SET text = 'x', embed_text = 'y' WHERE kind = 'fact'")
+    done = call("doctor", "--repair", "--store", store)
+    assert done.status == 6
+    assert "  altered: 2 memories can be read, but differ from what was stored: m_" in done.out
+
+
+def test_the_doctor_warns_of_standbys_that_lag_behind(call: Run, store: str, tmp_path: Path) -> None:
+    server = postgres.server()
+    follow = ["-h", "127.0.0.1", "-p", str(server.port), "-U", postgres.USER, "-D", str(tmp_path), "--no-sync"]
+    with processes.started([server.programs / "pg_receivewal", *follow], stderr=subprocess.DEVNULL):
+        deadline = time.monotonic() + processes.SECONDS
+        while not postgres.ask(store, "SELECT 1 FROM pg_stat_replication") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        done = call("doctor", "--store", store)
+        assert done.status == 0
+        assert "acknowledged facts can be lost in a fail-over (set synchronous_standby_names)" in done.out
+        assert "standbys 1" in call("status", "--store", store).out
+
+
+def test_the_doctor_warns_of_dead_rows_and_vacuums_them(call: Run, store: str) -> None:
+    change(store, "ALTER TABLE SCHEMA.meta SET (autovacuum_enabled = false)")
+    change(store, "INSERT INTO SCHEMA.files SELECT 'x', n::text, 1, 1, '' FROM generate_series(1, 20000) AS n")
+    change(store, "DELETE FROM SCHEMA.files WHERE scope = 'x'")
+    deadline = time.monotonic() + processes.SECONDS
+    while "the table files has 20,000 dead rows" not in (found := call("doctor", "--store", store).out):
+        assert time.monotonic() < deadline, found
+    assert "autovacuum is off for the table meta" in found
+    assert "dead rows beside 6 living ones (repaired)" in call("doctor", "--repair", "--store", store).out
+
+
+def test_status_shows_the_server_and_its_connections(call: Run, store: str) -> None:
+    told = call("status", "--store", store, "--json").data["server"]
+    assert told["role"] == "primary"
+    assert told["max_connections"] == 100
+    assert (told["pool_size"], told["pool_waiting"], told["retries"]) == (10, 0, 0)
+    assert "server: role primary, connections " in call("status", "--store", store).out
+
+
+def test_metrics_and_health_tell_of_the_server(workspace: Path, store: str) -> None:
+    with serving(workspace, "--store", f"{store}&pool_size=3") as server:
+        lines = dict(line.rsplit(" ", 1) for line in server.client.get("/metrics").text.splitlines() if line[0] != "#")
+        assert float(lines["whyrank_postgres_pool_size"]) == 3
+        assert float(lines["whyrank_postgres_pool_waiting"]) == 0
+        assert float(lines["whyrank_postgres_retries"]) == 0
+        assert server.client.get("/health").json()["status"] == "ok"
+
+
+def test_a_server_that_is_gone_is_told_by_health_and_by_every_route(workspace: Path) -> None:
+    database = postgres.make_server()
+    try:
+        with serving(workspace, "--store", database.address) as server:
+            fact, key = {"text": "Suzy drinks green tea"}, {"Idempotency-Key": "first"}
+            before = server.client.post("/v1/memories", json=fact, headers=key)
+            database.stop("immediate")
+            found = server.client.post("/v1/search", json={"query": "green tea"})
+            assert (found.status_code, found.json()["error"]["code"]) == (503, "store-unavailable")
+            assert "start the server" in found.json()["error"]["hint"]
+            assert httpx.get(f"{server.url}/health").status_code == 503
+            database.start()
+            assert server.client.post("/v1/search", json={"query": "green tea"}).json()["hits"]
+            again = server.client.post("/v1/memories", json=fact, headers=key)
+            assert before.json()["id"] == again.json()["id"]
+            assert json.loads(server.client.get("/v1/status").text)["memories"] == 1
+    finally:
+        postgres.remove(database)
