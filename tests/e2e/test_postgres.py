@@ -90,13 +90,13 @@ def test_the_doctor_warns_of_standbys_that_lag_behind(call: Run, store: str, tmp
 
 
 def test_the_doctor_warns_of_dead_rows_and_vacuums_them(call: Run, store: str) -> None:
-    change(store, "ALTER TABLE SCHEMA.meta SET (autovacuum_enabled = false)")
+    change(store, "ALTER TABLE SCHEMA.files SET (autovacuum_enabled = false)")
     change(store, "INSERT INTO SCHEMA.files SELECT 'x', n::text, 1, 1, '' FROM generate_series(1, 20000) AS n")
     change(store, "DELETE FROM SCHEMA.files WHERE scope = 'x'")
     deadline = time.monotonic() + processes.SECONDS
     while "the table files has 20,000 dead rows" not in (found := call("doctor", "--store", store).out):
         assert time.monotonic() < deadline, found
-    assert "autovacuum is off for the table meta" in found
+    assert "autovacuum is off for the table files" in found
     assert "dead rows beside 6 living ones (repaired)" in call("doctor", "--repair", "--store", store).out
 
 
