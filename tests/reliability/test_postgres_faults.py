@@ -220,7 +220,7 @@ def test_a_search_that_loses_its_connection_is_made_again() -> None:
         through = address.replace(f":{postgres.server().port}/", f":{between.port}/")
         with closing(writers.opened(through)) as engine:
             engine.add("Suzy drinks green tea")
-            between.fatal = b"SELECT"
+            between.fatal = b"posting_pages"
             assert engine.search("green tea").hits
             assert between.lost == 1
 
@@ -231,11 +231,11 @@ def test_a_commit_whose_answer_is_lost_is_settled_and_happens_once(cut: Cut) -> 
     with tcp_proxy.proxy(postgres.server().port) as between:
         through = address.replace(f":{postgres.server().port}/", f":{between.port}/")
         with closing(writers.opened(through)) as engine:
-            between.cut, between.fatal = cut, b"COMMIT"
+            between.cut, between.fatal = cut, b"COMMIT\0"
             kept = engine.add("Suzy drinks green tea", key="first")
-            between.fatal = b"COMMIT"
+            between.fatal = b"COMMIT\0"
             changed = engine.update(kept.id, text="Suzy drinks white tea")
-            between.fatal = b"COMMIT"
+            between.fatal = b"COMMIT\0"
             engine.forget(engine.add("Suzy drinks coffee").id)
             assert between.lost == 3
             assert [one.text for one in engine.list()] == ["Suzy drinks white tea"]

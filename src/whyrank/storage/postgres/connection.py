@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..backend import Asked
 
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each lost connection, which our errors tell of
 _LOST = ("08", "57P01", "57P02", "57P03")  # SQLSTATEs (or their beginnings) of connections that are gone
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _FULL = "53100"

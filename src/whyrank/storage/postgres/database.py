@@ -16,7 +16,7 @@ import psycopg
 
 from ...errors import StoreError, StoreLocked, StoreUnavailable
 from .connection import Connection, Traffic, is_conflict, is_lost, translated
-from .pool import Address, ConnectionPool, PoolStatus
+from .pool import Address, PoolStatus, ServerConnections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -95,7 +95,7 @@ class PostgresDatabase:
         self._lock = _LOCK.format(schema=address.schema)
         self._moment = moment  # the statement that reads the generation
         self._local = threading.local()
-        self._pool: ConnectionPool | None = None
+        self._pool: ServerConnections | None = None
         self.away_since: float | None = -math.inf  # when the server was found not to answer; None if it does
         self.retries = 0
         self._ending: ThreadPoolExecutor | None = None  # ends snapshots, as nobody needs to wait for that
@@ -103,11 +103,11 @@ class PostgresDatabase:
         self._turn = threading.Lock()
         self.traffic = Traffic()
 
-    def _connections(self) -> ConnectionPool:
+    def _connections(self) -> ServerConnections:
         """Return the pool of this process: connections of a parent are not its child's."""
         with self._turn:
             if self._pool is None or self._process != os.getpid():
-                self._pool, self._process = ConnectionPool(self.address), os.getpid()
+                self._pool, self._process = ServerConnections(self.address), os.getpid()
                 self._ending = ThreadPoolExecutor(1, "whyrank-snapshots")
             return self._pool
 
@@ -273,7 +273,7 @@ def _roll_back(connection: Connection) -> None:
         connection.receive()
 
 
-def _end_snapshot(raw: psycopg.Connection[Any], pool: ConnectionPool) -> None:
+def _end_snapshot(raw: psycopg.Connection[Any], pool: ServerConnections) -> None:
     """Return a connection to its pool; nothing was written in its transaction."""
     with suppress(psycopg.Error):
         raw.execute("ROLLBACK")

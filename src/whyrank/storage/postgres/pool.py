@@ -87,7 +87,7 @@ class PoolStatus(NamedTuple):
     waiting: int
 
 
-class ConnectionPool:
+class ServerConnections:
     """At most so many connections; the one that was used last is used next."""
 
     def __init__(self, address: Address) -> None:
