@@ -216,10 +216,12 @@ def test_a_search_is_made_again_when_the_server_has_restarted() -> None:
 
 def test_a_search_that_loses_its_connection_is_made_again() -> None:
     address = postgres.new_store()
+    with closing(writers.opened(address)) as engine:
+        for number in range(70):  # more than are kept beside the pages
+            engine.add(f"Suzy drinks green tea number {number}")
     with tcp_proxy.proxy(postgres.server().port) as between:
         through = address.replace(f":{postgres.server().port}/", f":{between.port}/")
         with closing(writers.opened(through)) as engine:
-            engine.add("Suzy drinks green tea")
             between.fatal = b"posting_pages"
             assert engine.search("green tea").hits
             assert between.lost == 1

@@ -37,6 +37,10 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # a snapshot per statement: non
 _LOCK = (
     "SELECT pg_advisory_xact_lock(hashtext('{schema}')), set_config('idle_in_transaction_session_timeout', '60s', true)"
 )
+_END_BACKEND = (
+    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE pid = %s AND usename = current_user "
+    "AND application_name = current_setting('application_name') AND datname = current_database()"
+)
 _TRACE = (
     "WITH old AS (DELETE FROM commits WHERE made < now() - interval '1 hour'), "
     "mark AS (INSERT INTO commits (token) VALUES (?)) "
@@ -188,15 +192,18 @@ class PostgresDatabase:
         """
         token = uuid4().hex
         with self.connection() as connection, connection.pipelined():
+            backend = connection.raw.info.backend_pid
             try:
                 connection.execute(_BEGIN)
                 connection.execute(_TRACE + (self._lock if alone else "SELECT 1"), (token,))
                 connection.foresee(foreseen)
                 yield connection
-            except BaseException:
+            except BaseException as error:
                 _roll_back(connection)
+                if isinstance(error, psycopg.Error) and is_lost(error):
+                    self._end_backend(backend)
                 raise
-            self._commit(connection, token)
+            self._commit(connection, token, backend)
 
     @contextmanager
     def migrating(self) -> Iterator[Connection]:
@@ -205,7 +212,12 @@ class PostgresDatabase:
             connection.execute(self._lock)
             yield connection
 
-    def _commit(self, connection: Connection, token: str) -> None:
+    def _end_backend(self, backend: int) -> None:
+        """End a transaction whose connection was lost: a server that has not noticed holds its lock for a minute."""
+        with suppress(psycopg.Error), closing(self._connections().connect()) as raw:
+            raw.execute(_END_BACKEND, (backend,))
+
+    def _commit(self, connection: Connection, token: str, backend: int) -> None:
         try:
             connection.execute("COMMIT")
             connection.receive()
@@ -213,6 +225,7 @@ class PostgresDatabase:
             if not is_lost(error):
                 _roll_back(connection)  # a statement before it has failed
                 raise
+            self._end_backend(backend)
             if not self._is_committed(token, error):
                 raise
         self.away_since = None
