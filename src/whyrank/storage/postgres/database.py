@@ -41,6 +41,7 @@ _END_BACKEND = (
     "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE pid = %s AND usename = current_user "
     "AND application_name = current_setting('application_name') AND datname = current_database()"
 )
+_SETTLE = "INSERT INTO commits (token) VALUES (%s) ON CONFLICT (token) DO UPDATE SET made = now() RETURNING xmax <> 0"
 _TRACE = (
     "WITH old AS (DELETE FROM commits WHERE made < now() - interval '1 hour'), "
     "mark AS (INSERT INTO commits (token) VALUES (?)) "
@@ -233,18 +234,17 @@ class PostgresDatabase:
     def _is_committed(self, token: str, lost: psycopg.Error) -> bool:
         """Return whether a transaction whose connection was lost at its commit was committed.
 
-        The lock is free when the transaction has ended. The token is written again, so that a synchronous replica has
-        both when this has been committed.
+        To write the same token waits until that transaction has ended. A token that is there is changed, so that a
+        synchronous replica has both when this has been committed; one that was not is not left behind.
         """
         tries = _Tries(self, WRITE_AGAIN_SECONDS)
         while True:
             try:
                 with translated(self.location), closing(self._connections().connect()) as raw:
                     raw.execute(_BEGIN)
-                    raw.execute(self._lock)
-                    found = raw.execute("UPDATE commits SET made = now() WHERE token = %s", (token,)).rowcount
-                    raw.execute("COMMIT")
-                    return found > 0
+                    is_there = raw.execute(_SETTLE, (token,)).fetchone() == (True,)
+                    raw.execute("COMMIT" if is_there else "ROLLBACK")
+                    return is_there
             except StoreError as error:
                 try:
                     tries.wait_after(error)
