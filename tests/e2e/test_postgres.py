@@ -97,7 +97,10 @@ def test_the_doctor_warns_of_dead_rows_and_vacuums_them(call: Run, store: str) -
     while "the table files has 20,000 dead rows" not in (found := call("doctor", "--store", store).out):
         assert time.monotonic() < deadline, found
     assert "autovacuum is off for the table files" in found
-    assert "dead rows beside 6 living ones (repaired)" in call("doctor", "--repair", "--store", store).out
+    call("doctor", "--repair", "--store", store)
+    while "dead rows" in (found := call("doctor", "--store", store).out):  # until the server has counted them again
+        assert time.monotonic() < deadline, found
+        call("doctor", "--repair", "--store", store)
 
 
 def test_status_shows_the_server_and_its_connections(call: Run, store: str) -> None:
