@@ -13,7 +13,7 @@ import pytest
 import whyrank
 from whyrank.storage.sqlite.database import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
-from whyrank.storage.sqlite.postings.format import Text, invert, pack, pages
+from whyrank.storage.sqlite.postings.format import Text, invert, live_segments, pack, pages, write_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +48,8 @@ def other_words(connection: sqlite3.Connection) -> None:
 
 
 def other_names(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE names SET text = 'Boat 9', key = 'boat 9', words = 'boat 9', sorted_words = '9 boat' "
-                       "WHERE key = 'boat 8'")  # fmt: skip
-    connection.execute("UPDATE name_words SET word = '9' WHERE word = '8'")
+    """Write a name in another way, under the same key."""
+    connection.execute("UPDATE names SET text = 'BOAT 8' WHERE key = 'boat8'")
 
 
 def another_record(connection: sqlite3.Connection) -> None:
@@ -64,14 +63,15 @@ def another_record(connection: sqlite3.Connection) -> None:
 
 
 def other_postings(connection: sqlite3.Connection) -> None:
-    """Put a page of other memories in the place of one, under the key it is filed by."""
-    segment, first = connection.execute("SELECT segment, first FROM posting_segments WHERE scope = 'global'").fetchone()
-    texts = [Text(first + number, ["boat"] * (number + 1)) for number in range(3)]
-    [(key, page)] = [*pages(next(iter(invert(texts).values())), first)]
-    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = 0", (segment,))
+    """Put a page of other memories in the place of one, and list it with its checksum."""
+    segment, *_ = live_segments(connection, "global")
+    texts = [Text(segment.first + number, ["boat"] * (number + 1)) for number in range(3)]
+    [(key, page)] = [*pages(next(iter(invert(texts).values())), segment.first)]
+    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = 0", (segment.segment,))
     connection.execute(
-        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, 0, ?, ?)", (segment, key, page)
+        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, 0, ?, ?)", (segment.segment, key, page)
     )
+    write_directory(connection, "global", segment)
 
 
 def other_signs(connection: sqlite3.Connection) -> None:
@@ -110,6 +110,7 @@ def test_what_is_wrong_under_a_right_checksum_is_found_and_repaired(
     path: Path, change: Callable[[sqlite3.Connection], object], code: str
 ) -> None:
     changed(path, change)
+    assert whyrank.doctor(path).is_whole  # no checksum or count shows it
     assert code in {finding.code for finding in whyrank.doctor(path, deep=True).findings}
     mended = whyrank.doctor(path, deep=True, repair=True)
     assert mended.is_sound
