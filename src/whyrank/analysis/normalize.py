@@ -211,11 +211,13 @@ class ByteBoundedCache(Generic[Key, Value]):
     def update(self, values: Mapping[Key, Value]) -> None:
         """Keep several values, then evict until the bound holds."""
         with self._lock:
+            held, sizes = self._values, self._sizes
             for key, value in values.items():
-                self._values.pop(key, None)  # to its place as the newest
+                if key in held:
+                    held.move_to_end(key)
                 size = self._size_of(key, value) + ENTRY_BYTES
-                self.nbytes += size - self._sizes.get(key, 0)
-                self._values[key], self._sizes[key] = value, size
+                self.nbytes += size - sizes.get(key, 0)
+                held[key], sizes[key] = value, size
             while self.nbytes > self.max_bytes and len(self._values) > 1:
                 key, _ = self._values.popitem(last=False)
                 self.nbytes -= self._sizes.pop(key)

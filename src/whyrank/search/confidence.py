@@ -54,13 +54,12 @@ class Weighing(NamedTuple):
     def evidence(self, said: Iterable[tuple[float | None, float | None]]) -> list[float]:
         """Add up the cosine and the coverage of each of some memories, where they have them, each at least 0."""
         counts, rest, least, floor, _ = self
-        return [
-            max(
-                least if coverage else 0.0,
-                rest * ((floor if cosine is None else max(0.0, cosine)) + counts * (coverage or 0.0)),
-            )
-            for cosine, coverage in said
-        ]
+        sums: list[float] = []
+        for cosine, coverage in said:  # conditions, as `max` costs as much as all the rest
+            near = floor if cosine is None else cosine if cosine > 0.0 else 0.0
+            found, lowest = rest * (near + counts * (coverage or 0.0)), least if coverage else 0.0
+            sums.append(found if found > lowest else lowest)
+        return sums
 
     def formula(self, has_cosines: bool) -> str:
         """Return the formula of the evidence as text."""

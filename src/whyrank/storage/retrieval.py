@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from ..analysis.names import is_code, match_in_any_spelling, names_of
@@ -47,7 +48,7 @@ def retrieve(store: Reader, request: Request) -> Retrieval:
         runs += () if run is None else (run,)
         request.watch.lap(name)
     runs, probes = _with_further_runs(store, request, runs, late)
-    listed = dict.fromkeys(identity for run in runs for identity in run.ids)
+    listed = dict.fromkeys(chain.from_iterable([run.ids for run in runs]))
     memories = store.held(listed, where.scopes)
     context = _score_candidates(store, request, runs, memories, probes)
     if len(memories) < len(listed):

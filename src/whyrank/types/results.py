@@ -60,6 +60,8 @@ class Column(Mapping[MemoryId, float]):
     @cached_property
     def by_id(self) -> dict[MemoryId, float]:
         """Return the numbers there are, by memory."""
+        if None not in self.numbers:
+            return dict(zip(self.ids, self.numbers, strict=True))  # type: ignore[arg-type]
         pairs = zip(self.ids, self.numbers, strict=True)
         return {identity: number for identity, number in pairs if number is not None}
 
@@ -481,11 +483,12 @@ class Results(Sequence[Hit]):
 def in_order(hits: Sequence[Hit]) -> Hits:
     """Order hits by tier and score, best first; ties by content, then by id, never by insertion."""
     columns = Hits.of(hits)
-    keys = [*zip(columns.tiers, columns.scores, strict=True)]
+    tiers, scores = columns.tiers, columns.scores
+    keys: Sequence[float | Key] = scores if len({*tiers}) < 2 else [*zip(tiers, scores, strict=True)]
     order = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
     if len({*keys}) < len(keys):
         content_keys, places = columns.candidates.content_keys, columns.places
-        order.sort(key=lambda number: (-keys[number][0], -keys[number][1], content_keys[places[number]]))
+        order.sort(key=lambda number: (-tiers[number], -scores[number], content_keys[places[number]]))
     return columns.pick(order)
 
 
@@ -526,4 +529,6 @@ def drop(ranking: Ranking, stage: str, why: Callable[[int], str], numbers: Seque
 def split_dropped(dropped: Sequence[Hit], stages: frozenset[str]) -> Hits:
     """Return the hits that some stages dropped."""
     columns = Hits.of(dropped)
+    if stages.issuperset(columns.stages):
+        return columns
     return columns.pick([number for number, stage in enumerate(columns.stages) if stage in stages])

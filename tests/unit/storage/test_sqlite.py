@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sqlite3
 import threading
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Database, translated
 from whyrank.storage.sqlite.database import sqlite3 as library  # type: ignore[attr-defined]
-from whyrank.storage.sqlite.rows import _PLACES_KEPT, Places, RowCache
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
@@ -265,22 +263,3 @@ def test_a_database_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     database.read_only = True
     with pytest.raises(StoreError, match="cannot be written"), database.writing():
         pass
-
-
-def test_what_the_runs_of_a_search_have_met_is_known_however_much_was_met_before() -> None:
-    recent, ids = RowCache(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
-    first = Places(ids, list(range(len(ids))), ["global"] * len(ids), list(range(len(ids))))
-    recent.learn(1, first)  # more than is kept
-    recent.learn(1, Places(["m_x"], [9_999], ["global"], [9_999]))
-    with closing(library.connect(":memory:")) as without_tables:  # to be asked for a place would be an error
-        assert list(recent.places(without_tables, 1, ids).rows) == first.rows
-
-
-def test_what_was_met_some_searches_ago_is_read_again() -> None:
-    recent, ids = RowCache(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
-    recent.learn(1, Places(ids, list(range(len(ids))), ["global"] * len(ids), list(range(len(ids)))))
-    for number in range(20):
-        met = [f"m_{number}_{place}" for place in range(_PLACES_KEPT)]
-        recent.learn(1, Places(met, list(range(len(met))), ["global"] * len(met), list(range(len(met)))))
-    with closing(library.connect(":memory:")) as without_tables, pytest.raises(library.Error, match="no such table"):
-        recent.places(without_tables, 1, ids)

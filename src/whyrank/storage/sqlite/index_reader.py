@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -14,9 +15,9 @@ from ...types.query import ONCE, Join, Repeats, Where
 from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best
 from . import metadata, pending
-from .database import META_VALUE, foresee, meta_value, rows_of
+from .database import META_VALUE, foresee, meta_value, portions, rows_of
 from .doc_values import HOLDS_ANY, SCOPE_ROW, lost_notice
-from .rows import Places
+from .rows import code
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -53,6 +54,23 @@ def foreseen_by(hint: Hint) -> Iterator[Asked]:
         yield HOLDS_ANY, (scope,)  # asked of a scope without a row
 
 
+Place = tuple[int, str, int]  # row, scope, a number for the source
+_RUNS_KEPT = 16  # a search with expansions has some ten before it asks for the places of its candidates
+
+
+class Places(NamedTuple):
+    """Locations of memories: their rows, scopes, and the codes of their sources."""
+
+    ids: Sequence[MemoryId]
+    rows: Sequence[int]
+    scopes: Sequence[str]
+    origins: Sequence[int]
+
+    def by_id(self) -> Iterable[tuple[MemoryId, Place]]:
+        """Return each id with its place."""
+        return zip(self.ids, zip(self.rows, self.scopes, self.origins, strict=True), strict=True)
+
+
 class IndexReader:
     """Reads of one thread in one snapshot; what a question asks twice is counted once."""
 
@@ -66,6 +84,9 @@ class IndexReader:
         self._languages: dict[frozenset[Scope], Mapping[str, int]] = {}
         self._readers: dict[frozenset[Scope], Mapping[int, int]] = {}
         self._meta: dict[str, str | None] = {}
+        self._runs: deque[Places] = deque(maxlen=_RUNS_KEPT)  # since the last candidates
+        self._candidates = Places((), (), (), ())  # of the last search
+        self._places: dict[MemoryId, Place] = {}  # of what its runs listed, and of these
         # What is asked of terms alone, the keyword index answers.
         self.statistics = partial(view.keyword.statistics, view)
         self.beginning = partial(view.keyword.beginning, view)
@@ -143,7 +164,8 @@ class IndexReader:
                 *self._moment, [row for row, known in zip(rows, ids, strict=True) if not known]
             )
             ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
-        self._rows.learn(self.view.generation, Places(ids, rows, scopes, origins))
+        if all(scopes):
+            self._runs.append(Places(ids, rows, scopes, origins))
         return Run(name, Listed(ids, scores), (*found.notices, *self._find_unread(where)))
 
     def _find_unread(self, where: Where) -> tuple[Notice, ...]:
@@ -170,7 +192,7 @@ class IndexReader:
         repeats: Repeats = ONCE,
     ) -> list[Signal]:
         """Score the given candidates by every signal, whether its run has listed them or not."""
-        places = self._rows.places(*self._moment, list(ids))
+        places = self._locate(ids)
         signals: list[Signal] = []
         if terms:
             signals.append(self.view.keyword.score(self.view, places.ids, places.rows, terms, where.scopes, repeats))
@@ -188,16 +210,42 @@ class IndexReader:
 
     # -- candidates and memories -----------------------------------------------------------------------------
 
+    def _locate(self, ids: Iterable[MemoryId], scopes: frozenset[Scope] | None = None) -> Places:
+        """Return the places of those ids that exist, in these scopes if some are given."""
+        wanted, known = [*ids], self._places
+        if scopes is None and wanted == self._candidates.ids:  # asked several times by a search
+            return self._candidates
+        missing = [identity for identity in wanted if identity not in known]
+        if missing:
+            known = {**known, **self._read_places(missing)}
+            wanted = [identity for identity in wanted if identity in known]
+        found = [known[identity] for identity in wanted]
+        if scopes is not None:
+            visible = {str(scope) for scope in scopes}
+            if not visible.issuperset([place[1] for place in found]):
+                wanted = [identity for identity in wanted if known[identity][1] in visible]
+                found = [known[identity] for identity in wanted]
+        return Places(wanted, *zip(*found, strict=True)) if found else Places((), (), (), ())
+
+    def _read_places(self, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
+        """Read the places of those ids that exist from the file."""
+        places: dict[MemoryId, Place] = {}
+        for part, marks in portions(ids):
+            query = f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})"
+            for identity, row, scope, grouping in rows_of(self.view.connection, query, part):
+                places[identity] = row, scope, code(grouping if isinstance(grouping, str) else "")
+        return places
+
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""
-        places = self._rows.places(*self._moment, list(ids), {str(scope) for scope in scopes})
+        places = self._locate(ids, scopes)
         memories = self._rows.memories(*self._moment, places.rows)
         pairs = zip(places.ids, places.rows, strict=True)
         return {identity: memories[row] for identity, row in pairs if row in memories}
 
     def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
         """Return those of these memories that are visible, as far as they can be read."""
-        places = self._rows.places(*self._moment, list(ids), {str(scope) for scope in scopes})
+        places = self._locate(ids, scopes)
         found = self._rows.fetched(*self._moment, places.rows)
         read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
         return Fetched(
@@ -212,15 +260,24 @@ class IndexReader:
         def read(identity: MemoryId) -> Memory | None:
             return self._fetch_late([identity], scopes).memories.get(identity)
 
-        visible = {str(scope): scope for scope in scopes}
-        found, rows, owners, origins = self._rows.places(*self._moment, list(ids), visible.keys())
+        wanted = [*ids]
+        places: dict[MemoryId, Place] = {}
+        for run in self._runs:
+            places.update(run.by_id())
+        self._runs.clear()
+        unlisted = [identity for identity in wanted if identity not in places]
+        if unlisted:
+            places.update(self._read_places(unlisted))
+        self._places = places
+        found, rows, owners, origins = self._candidates = self._locate(wanted, scopes)
         keys = self._rows.content_keys(*self._moment, rows)
-        content_keys = [keys.get(row) or ("", 0, "", identity) for identity, row in zip(found, rows, strict=True)]
+        content_keys = [key or ("", 0, "", identity) for key, identity in zip(keys, found, strict=True)]
+        visible = {str(scope): scope for scope in scopes}
         return Candidates.unread(found, [visible[owner] for owner in owners], origins, content_keys, read)
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
-        places = self._rows.places(*self._moment, ids)
+        places = self._locate(ids)
         rows = dict(zip(places.rows, places.ids, strict=True))
         return self._vectors.vectors(self.view, space, rows, scopes)
 
@@ -229,7 +286,7 @@ class IndexReader:
     ) -> dict[MemoryId, str]:
         """Return those of these memories that are visible and in another language, each with its language."""
         marks = marks_but_of(language)
-        places = self._rows.places(*self._moment, list(ids))
+        places = self._locate(ids)
         found = self.view.keyword.find_marks(self.view, places.rows, list(marks), scopes)
         pairs = zip(places.ids, places.rows, strict=True) if found else ()
         return {identity: marks[found[row]] for identity, row in pairs if row in found}

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...analysis.document import content_hash, embedded_text
 from ...analysis.normalize import STRING_BYTES, ByteBoundedCache, text_cache, text_key
 from ...errors import StoreDamaged
-from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, MemoryId, Order, Scope, Source
+from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from .database import Connection, Row, portions, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from ...types.memory import Entry
     from ...types.results import ContentKey
@@ -51,6 +50,7 @@ _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
 _TEXT, _HASH, _METADATA = (COLUMNS.index(name) for name in ("text", "content_hash", "metadata"))
 STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
 _STORED = ", ".join(f"m.{column}" for column in STORED)
+_SIZED = frozenset({str, bytes})
 _ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
 _CHECKED_AT_ONCE = 64
 _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
@@ -309,36 +309,20 @@ def _texts(stored: str) -> tuple[str, ...]:
 
 # -- the cache -------------------------------------------------------------------------------------------------------
 
-_PLACES_KEPT = 600  # those of the last few searches; more are slower to free, once cold, than to read again
-_RUNS_KEPT = 4  # always kept, whatever their size: a search needs their places when all its runs are done
 MEMORY_BYTES = 32 * 1024 * 1024  # of recently read rows, and their content keys
 _KEY_SHARE = 3 / 8  # of these bytes, for content keys
 
-Place = tuple[int, str, int]  # row, scope, a number for the source
-
-
-class Places(NamedTuple):
-    """Locations of memories: their rows, scopes, and the codes of their sources."""
-
-    ids: Sequence[MemoryId]
-    rows: Sequence[int]
-    scopes: Sequence[str]
-    origins: Sequence[int]
-
 
 class RowCache:
-    """Places by id and lazily made memories by row, for one generation of the file."""
+    """Memories and content keys by row, for one generation of the file."""
 
     def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
         self._generation = -1
-        self._places: dict[MemoryId, Place] = {}
-        self._older: dict[MemoryId, Place] = {}  # the places before those, dropped with the next exchange
-        self._runs = 0  # that `_places` were learnt from
         key_bytes = int(max_bytes * _KEY_SHARE)
         # Texts count twice, for the row and for the memory made from it.
         self._memories: ByteBoundedCache[int, FetchedRow] = ByteBoundedCache(
             max_bytes - key_bytes,
-            lambda _, row: _ROW_BYTES + 2 * sum([len(value) for value in row.stored if isinstance(value, str | bytes)]),
+            lambda _, row: _ROW_BYTES + 2 * sum([len(value) for value in row.stored if type(value) in _SIZED]),
         )
         self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
             key_bytes, lambda _, key: len(key) * STRING_BYTES
@@ -351,46 +335,11 @@ class RowCache:
         return self._memories.nbytes + self._keys.nbytes
 
     def _prepare(self, generation: int) -> None:
-        """Clear everything when the file has changed; drop the older half of the places when there are many."""
+        """Clear everything when the file has changed."""
         if generation != self._generation:
-            self._places, self._older, self._runs = {}, {}, 0
             self._memories.clear()
             self._keys.clear()
             self._generation = generation
-        elif self._runs >= _RUNS_KEPT and len(self._places) > _PLACES_KEPT:
-            self._places, self._older, self._runs = {}, self._places, 0
-
-    def learn(self, generation: int, places: Places) -> None:
-        """Store the places of the memories that a run has found, if it knows their scopes."""
-        if not all(places.scopes):
-            return
-        with self._turn:
-            self._prepare(generation)
-            ids, *columns = places
-            self._places.update(zip(ids, zip(*columns, strict=True), strict=True))
-            self._runs += 1
-
-    def places(
-        self, connection: Connection, generation: int, ids: Sequence[MemoryId], visible: AbstractSet[str] | None = None
-    ) -> Places:
-        """Return the places of those ids that exist, in these scopes if some are given."""
-        with self._turn:
-            self._prepare(generation)
-            found = [self._places.get(identity) or self._older.get(identity) for identity in ids]
-            missing = [identity for identity, place in zip(ids, found, strict=True) if place is None]
-            for part, marks in portions(missing):
-                query = f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})"
-                for identity, row, scope, grouping in rows_of(connection, query, part):
-                    self._places[identity] = row, scope, code(grouping if isinstance(grouping, str) else "")
-            if missing:
-                self._runs += 1
-                found = [place or self._places.get(identity) for identity, place in zip(ids, found, strict=True)]
-        kept = [
-            (identity, *place)
-            for identity, place in zip(ids, found, strict=True)
-            if place is not None and (visible is None or place[1] in visible)
-        ]
-        return Places(*zip(*kept, strict=True)) if kept else Places((), (), (), ())
 
     def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, FetchedRow]:
         """Return the memories of rows that exist, as far as they can be read."""
@@ -410,17 +359,17 @@ class RowCache:
         found = self.fetched(connection, generation, rows).items()
         return {row: to_memory(held.stored) if held.is_mended else held.memory for row, held in found}
 
-    def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
-        """Return the content keys of rows that exist."""
+    def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> Sequence[ContentKey | None]:
+        """Return the content key of each row; None if it does not exist."""
         with self._turn:
             self._prepare(generation)
-            known = dict(zip(rows, self._keys.get_many(rows), strict=True))
-            missing = [row for row, key in known.items() if key is None]
-            if missing:
-                read = content_keys(connection, missing)
-                self._keys.update(read)
-                known.update(read)
-            return {row: key for row, key in known.items() if key is not None}
+            known = self._keys.get_many(rows)
+            missing = [row for row, key in zip(rows, known, strict=True) if key is None]
+            if not missing:
+                return known
+            read = content_keys(connection, missing)
+            self._keys.update(read)
+            return [key or read.get(row) for row, key in zip(rows, known, strict=True)]
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:
