@@ -200,9 +200,13 @@ class ByteBoundedCache(Generic[Key, Value]):
 
     def get_many(self, keys: Sequence[Key]) -> list[Value | None]:
         """Return the value of each key, None for those that are not kept."""
+        held = self._values
+        found = [*map(held.get, keys)]
         if self.nbytes > self._calm_bytes:
-            return [*map(self.get, keys)]
-        return [*map(self._values.get, keys)]
+            with self._lock:  # none is evicted meanwhile
+                for key in filter(held.__contains__, keys):
+                    held.move_to_end(key)
+        return found
 
     def put(self, key: Key, value: Value) -> None:
         """Keep a value as the most recently used, and evict others until the bound holds."""
