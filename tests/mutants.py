@@ -824,6 +824,13 @@ MUTANTS = (
         "tests/unit/test_caches.py",
     ),
     Mutant(
+        "places of another scope are handed out",
+        "storage/sqlite/index_reader.py",
+        "if not visible.issuperset([place[1] for place in found]):",
+        "if False:",
+        CONTRACT,
+    ),
+    Mutant(
         "runs are begun after the deadline",
         "storage/retrieval.py",
         "if not deadline.has_passed:",

@@ -449,8 +449,8 @@ class Top:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the page; the trails of hits beyond it keep their rank in the reason."""
-        page = range(self.offset, self.offset + self.limit)
-        beyond = [number for number in range(len(ranking.hits)) if number not in page]
+        count = len(ranking.hits)
+        beyond = [*range(min(self.offset, count)), *range(self.offset + self.limit, count)]
         return drop(ranking, "top", lambda number: f"ranked {number + 1}, and {self._asked()}", beyond)
 
     def _asked(self) -> str:
