@@ -177,7 +177,7 @@ class ByteBoundedCache(Generic[Key, Value]):
 
     def __init__(self, max_bytes: int, size_of: Callable[[Key, Value], int]) -> None:
         self.max_bytes = max_bytes
-        self._calm_bytes = max_bytes // 2  # up to here nothing is evicted soon, and the order of use need not be kept
+        self._calm_bytes = max_bytes // 4 * 3  # up to here the order of use need not be kept: nothing is evicted soon
         self.nbytes = 0
         self._size_of = size_of
         self._values: OrderedDict[Key, Value] = OrderedDict()
