@@ -732,7 +732,7 @@ class MemoryStore(MemoryReaders):
                 del self._leases[space, text_hash]
 
     def listening(self, wake: Callable[[], None]) -> AbstractContextManager[bool]:
-        """Tell nothing: one polls."""
+        """Yield False: workers poll."""
         return nullcontext(False)
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
