@@ -91,6 +91,10 @@ def _in_connection(read: Callable[Concatenate[Connection, P], _T]) -> Callable[C
     return read_connection
 
 
+class _Known(Exception):
+    """Rolls a transaction back that stores nothing, as the fact is known."""
+
+
 class IndexedStore:
     """Memories, keyword index, names, vectors and manifest over one database."""
 
@@ -178,17 +182,19 @@ class IndexedStore:
         return is_new
 
     def _take_in(self, arrival: Arrival) -> bool:
-        with self._backend.writing(foreseen_by_arrival(arrival)) as connection:
+        arrived = pending.arrived(arrival)
+        with suppress(_Known), self._backend.writing(foreseen_by_arrival(arrival, arrived)) as connection:
             if not pending.is_new(connection, arrival):
-                return False
+                raise _Known
             writing = self._writing(connection)
-            writing.take_in([pending.arrived(arrival)])
+            writing.take_in([arrived])
             if arrival.key is not None:
                 take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
             if self._backend.channel is not None and arrival.space and arrival.vector is None:
                 self._backend.channel.notify(connection)
             return True
+        return False
 
     def _tidy(self, written: int) -> None:
         """Run maintenance after a write, in its own transactions and in proportion to the write."""

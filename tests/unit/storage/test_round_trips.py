@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOWN_QUESTION, NEW_QUESTION, COLD_SCOPE, NEW_FACT = 2, 3, 6, 3
+WITH_TIME_LIMIT = 2
 CACHE_MEGABYTES = 64
 VERBS = ("whistles", "leaks", "shines", "cools", "rusts")
 
@@ -122,3 +123,10 @@ def test_a_search_waits_no_more_often_after_a_fact_of_another_scope(counted: Cou
     counted.engine.add("the boat leaks", scope="user:bob")
     # the caches of rows are read anew
     assert counted.trips(lambda: counted.engine.search("where is the kettle?", scope="user:ann")) <= NEW_QUESTION + 1
+
+
+def test_a_time_limit_waits_no_more_often(counted: Counted) -> None:
+    # The limit is set, and taken back, with the statements that it bounds.
+    counted.engine.search("where is the kettle?", scope="user:ann", timeout_ms=60_000)
+    asked = partial(counted.engine.search, "where is the kettle?", scope="user:ann", timeout_ms=60_000)
+    assert counted.trips(asked) <= WITH_TIME_LIMIT

@@ -118,14 +118,15 @@ class PostgresBackend:
     def aborting(self, connection: Connection, moment: float) -> Iterator[None]:
         """Let the server end statements of the transaction that run past a deadline."""
         left = max(1, int(1_000 * (moment - time.monotonic())))
-        with translated(self.location):
-            # A statement that fails would end the transaction, and with it all further reads of the snapshot.
-            connection.raw.execute(f"SAVEPOINT deadline; SET LOCAL statement_timeout = {left}")
-            try:
+        before, connection.deadline = connection.deadline, moment  # the server bounds each statement, this their sum
+        # A statement that fails would end the transaction, and with it all further reads of the snapshot.
+        connection.put_first("SAVEPOINT deadline", f"SET LOCAL statement_timeout = {left}")
+        try:
+            with translated(self.location):
                 yield
-            finally:
-                if not connection.raw.closed:
-                    connection.raw.execute("ROLLBACK TO SAVEPOINT deadline; RELEASE SAVEPOINT deadline")
+        finally:
+            connection.deadline = before
+            connection.put_first("ROLLBACK TO SAVEPOINT deadline", "RELEASE SAVEPOINT deadline")
 
     def purge(self, scrub: Scrub) -> tuple[str, ...]:
         """Remove deleted memories from the index and let the server free their rows; tell what it cannot reach."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each lost co
 _LOST = ("08", "57P01", "57P02", "57P03")  # SQLSTATEs (or their beginnings) of connections that are gone
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _FULL = "53100"
+_WRITTEN = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 LEAST_COPIED = 200  # rows: a COPY within a transaction takes two round trips
 
 
@@ -125,6 +127,12 @@ class Cursor:
         return self.fetchone()[0] if self._returns_id else None
 
     @property
+    def answer(self) -> str | None:
+        """Return what the server calls the outcome: COMMIT, ROLLBACK, INSERT 0 1."""
+        self._connection.receive(self._place)
+        return self._cursor.statusmessage
+
+    @property
     def rowcount(self) -> int:
         """Return how many rows were changed or found."""
         self._connection.receive(self._place)
@@ -159,6 +167,10 @@ class Connection:
         self._traffic = traffic
         self._pipeline: psycopg.Pipeline | None = None
         self._piping = ExitStack()  # holds the pipeline while it is open
+        # A statement of a pipeline has failed: psycopg takes those behind it, which the server skipped, for prepared.
+        self.is_spoilt = False
+        self.deadline: float | None = None  # by `time.monotonic()`, after which no statement is begun
+        self._first: list[str] = []
         self._foreseen: dict[Asked, Sequence[Any]] = {}
         self._ahead: dict[Asked, Cursor] = {}
 
@@ -169,7 +181,7 @@ class Connection:
 
     def begin(self, statement: str, foreseen: Iterable[Asked] = ()) -> None:
         """Begin a transaction that reads, and get the results of statements in the same round trip."""
-        with self.raw.pipeline():
+        with self._watched(), self.raw.pipeline():
             self.raw.execute(statement)
             cursors = {one: self._send(*one) for one in map(_as_key, foreseen)}
         self._traffic.trips += 1
@@ -190,13 +202,23 @@ class Connection:
         """Wait for the results of the statements sent so far, unless the one at this place was answered."""
         if self._pipeline is not None and (self.sent if place is None else place) > self._answered:
             self._traffic.trips += 1
-            self._pipeline.sync()
+            with self._watched():
+                self._pipeline.sync()
             self._answered = self.sent
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error:
+            self.is_spoilt = True
+            raise
 
     def foresee(self, asked: Iterable[Asked]) -> None:
         """Send statements together, for when they are executed.
 
-        The results of a snapshot serve as often as they are asked for, those of a transaction that writes once.
+        The results of a snapshot serve as often as they are asked for, those of a transaction that writes once, and
+        only until it writes a table that they read.
         """
         if self._pipeline is not None:
             for one in map(_as_key, asked):
@@ -204,19 +226,39 @@ class Connection:
             return
         wanted = [one for one in dict.fromkeys(map(_as_key, asked)) if one not in self._foreseen]
         if len(wanted) > 1:
-            with self.raw.pipeline():
+            with self._watched(), self.raw.pipeline():
+                self._send_first()
                 cursors = {one: self._send(*one) for one in wanted}
             self._traffic.trips += 1
             self._foreseen.update((asked, cursor.fetchall()) for asked, cursor in cursors.items())
 
+    def put_first(self, *statements: str) -> None:
+        """Send statements that have no results together with the next one that has some."""
+        self._first += statements
+
+    def _send_first(self) -> None:
+        for statement in self._first:
+            self.raw.execute(statement.encode())
+        self._first.clear()
+
     def _send(self, statement: str, parameters: Any) -> psycopg.Cursor[Any]:
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise StoreTimeout("reading was aborted at the deadline", "give a larger timeout_ms")
         asked = translate(statement)
         return self.raw.execute(asked.text, asked.bind(parameters))
 
     def _issue(self, statement: str, parameters: Any) -> Cursor:
+        self._forget_ahead(statement)
         cursor = self._send(statement, parameters)
         self.sent += 1
         return Cursor(cursor, self, translate(statement).returns_id)
+
+    def _forget_ahead(self, statement: str) -> None:
+        """Drop the foreseen reads of a table that a statement writes."""
+        written = _WRITTEN.match(statement) if self._ahead else None
+        if written:
+            reads = re.compile(rf"\b(?:FROM|JOIN|UPDATE) {written[1]}\b")
+            self._ahead = {asked: cursor for asked, cursor in self._ahead.items() if not reads.search(asked[0])}
 
     def execute(self, statement: str, parameters: Any = ()) -> Cursor | Foreseen:
         """Run one statement, or return the foreseen result of it."""
@@ -229,12 +271,22 @@ class Connection:
                 return self._ahead.pop(asked)
         if self._pipeline is None:
             self._traffic.trips += 1
+        if self._first:
+            with self._watched(), self.raw.pipeline():
+                self._send_first()
+                return self._issue(statement, parameters)
         return self._issue(statement, parameters)
+
+    def commit(self) -> str | None:
+        """Commit, and return what the server calls the outcome: ROLLBACK if a statement before had failed."""
+        return self._issue("COMMIT", ()).answer
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> Cursor:
         """Run one statement for every row of parameters: plain inserts by COPY, the others in one pipeline."""
         asked, cursor = translate(statement), self.raw.cursor()
         given = [*rows]
+        if given:
+            self._forget_ahead(statement)
         if asked.copied and len(given) >= LEAST_COPIED:
             with self._unpiped(), cursor.copy(asked.copied) as copy:
                 for row in given:

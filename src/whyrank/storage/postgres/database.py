@@ -15,8 +15,9 @@ from uuid import uuid4
 import psycopg
 
 from ...errors import StoreError, StoreLocked, StoreUnavailable
+from ..sqlite.database import generation_unknown
 from .connection import Connection, Traffic, is_conflict, is_lost, translated
-from .pool import Address, PoolStatus, ServerConnections
+from .pool import WAIT_SECONDS, Address, PoolStatus, ServerConnections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -105,6 +106,7 @@ class PostgresDatabase:
         self.retries = 0
         self._ending: ThreadPoolExecutor | None = None  # ends snapshots, as nobody needs to wait for that
         self._process = 0
+        self._writers = threading.Lock()  # only one of them could go on anyway
         self._turn = threading.Lock()
         self.traffic = Traffic()
 
@@ -114,6 +116,7 @@ class PostgresDatabase:
             if self._pool is None or self._process != os.getpid():
                 self._pool, self._process = ServerConnections(self.address), os.getpid()
                 self._ending = ThreadPoolExecutor(1, "whyrank-snapshots")
+                self._writers = threading.Lock()
             return self._pool
 
     @property
@@ -126,11 +129,11 @@ class PostgresDatabase:
         """Hold a connection of the pool, outside a transaction."""
         with translated(self.location):
             pool = self._connections()
-            raw = pool.take()
+            connection = Connection(pool.take(), self.traffic)
             try:
-                yield Connection(raw, self.traffic)
+                yield connection
             finally:
-                pool.give_back(raw)
+                _give_back(connection, pool)
 
     @contextmanager
     def reading(self, foreseen: Iterable[Asked] = ()) -> Iterator[Snapshot]:
@@ -140,13 +143,23 @@ class PostgresDatabase:
         """
         held: Snapshot | None = getattr(self._local, "snapshot", None)
         if held is not None:
+            if self._local.process != os.getpid():
+                raise StoreUnavailable(
+                    f"{self.location} cannot be read here: this process was forked during a search or a write",
+                    "fork when no call is running, or start the process with `multiprocessing`'s spawn",
+                )
             held.connection.foresee(foreseen)
             yield held
             return
         with translated(self.location), self._begun([(self._moment, ()), *foreseen]) as connection:
             try:
-                generation, has_lost = connection.execute(self._moment).fetchone()
-                self._local.snapshot = Snapshot(connection, int(generation), bool(has_lost))
+                moment = connection.execute(self._moment).fetchone()
+                if moment is None:
+                    raise generation_unknown()
+                self._local.snapshot, self._local.process = (
+                    Snapshot(connection, int(moment[0]), bool(moment[1])),
+                    os.getpid(),
+                )
                 yield self._local.snapshot
             finally:
                 self._local.snapshot = None
@@ -160,7 +173,7 @@ class PostgresDatabase:
         finally:
             pool, ending = self._connections(), self._ending
             assert ending is not None
-            ending.submit(_end_snapshot, connection.raw, pool)
+            ending.submit(_end_snapshot, connection, pool)
 
     def _begin(self, foreseen: Sequence[Asked]) -> Connection:
         tries = _Tries(self, READ_AGAIN_SECONDS)
@@ -177,8 +190,8 @@ class PostgresDatabase:
         try:
             connection.begin(_SNAPSHOT, foreseen)
         except BaseException:
-            connection.raw.close()
-            pool.give_back(connection.raw)
+            connection.is_spoilt = True
+            _give_back(connection, pool)
             raise
         self.away_since = None
         return connection
@@ -191,20 +204,43 @@ class PostgresDatabase:
         same time, and the caller locks the rows that it changes. It leaves a token, so that a commit can be told from a
         rollback if the connection is lost in between.
         """
-        token = uuid4().hex
-        with self.connection() as connection, connection.pipelined():
+        token, is_committed = uuid4().hex, False
+        with self._taking_turns(alone), self.connection() as connection:
             backend = connection.raw.info.backend_pid
             try:
-                connection.execute(_BEGIN)
-                connection.execute(_TRACE + (self._lock if alone else "SELECT 1"), (token,))
-                connection.foresee(foreseen)
-                yield connection
-            except BaseException as error:
-                _roll_back(connection)
-                if isinstance(error, psycopg.Error) and is_lost(error):
-                    self._end_backend(backend)
-                raise
-            self._commit(connection, token, backend)
+                with connection.pipelined():
+                    try:
+                        connection.execute(_BEGIN)
+                        connection.execute(_TRACE + (self._lock if alone else "SELECT 1"), (token,))
+                        connection.foresee(foreseen)
+                        yield connection
+                    except BaseException as error:
+                        _roll_back(connection)
+                        if isinstance(error, psycopg.Error) and is_lost(error):
+                            self._end_backend(backend)
+                        raise
+                    self._commit(connection, token, backend)
+                    is_committed = True
+            except psycopg.Error:
+                if not is_committed:  # else only the end of the pipeline has failed
+                    raise
+
+    @contextmanager
+    def _taking_turns(self, alone: bool) -> Iterator[None]:
+        """Wait for the writers of this process before a connection is taken: readers need connections too."""
+        if not alone:
+            yield
+            return
+        self._connections()
+        writers = self._writers
+        if not writers.acquire(timeout=WAIT_SECONDS):
+            raise StoreLocked(
+                f"{self.location} is busy: another thread has been writing for {WAIT_SECONDS:g} s", "try again"
+            )
+        try:
+            yield
+        finally:
+            writers.release()
 
     @contextmanager
     def migrating(self) -> Iterator[Connection]:
@@ -220,8 +256,7 @@ class PostgresDatabase:
 
     def _commit(self, connection: Connection, token: str, backend: int) -> None:
         try:
-            connection.execute("COMMIT")
-            connection.receive()
+            answer = connection.commit()
         except psycopg.Error as error:
             if not is_lost(error):
                 _roll_back(connection)  # a statement before it has failed
@@ -229,6 +264,12 @@ class PostgresDatabase:
             self._end_backend(backend)
             if not self._is_committed(token, error):
                 raise
+            answer = "COMMIT"
+        if answer != "COMMIT":
+            raise StoreError(
+                f"a change of {self.location} was rolled back, because a statement in it had failed",
+                "nothing was stored; please report this with the log of the server",
+            )
         self.away_since = None
 
     def _is_committed(self, token: str, lost: psycopg.Error) -> bool:
@@ -286,8 +327,17 @@ def _roll_back(connection: Connection) -> None:
         connection.receive()
 
 
-def _end_snapshot(raw: psycopg.Connection[Any], pool: ServerConnections) -> None:
+def _end_snapshot(connection: Connection, pool: ServerConnections) -> None:
     """Return a connection to its pool; nothing was written in its transaction."""
     with suppress(psycopg.Error):
-        raw.execute("ROLLBACK")
-    pool.give_back(raw)
+        connection.raw.execute("ROLLBACK")
+    _give_back(connection, pool)
+
+
+def _give_back(connection: Connection, pool: ServerConnections) -> None:
+    """Return a connection to its pool, or only its place if it must not be used again."""
+    if connection.is_spoilt and not connection.raw.broken:
+        connection.raw.close()
+        pool.give_back(None)
+    else:
+        pool.give_back(connection.raw)

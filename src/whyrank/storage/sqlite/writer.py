@@ -178,13 +178,13 @@ class Writer:
             vectors = by_space.setdefault(space, {})
             if vector is not None:
                 vectors[entry.embed_hash] = vector
-        foresee(self._connection, _holders_asked(chain.from_iterable(by_space.values())))
+        holders = self._holders(chain.from_iterable(by_space.values()))
         self._insert([entry for entry, _, _ in arrived])
-        self._speak({entry.language for entry, _, _ in arrived})
         for space, vectors in by_space.items():
             if vectors:
                 put_vectors(self._connection, space, vectors)
-        self._close({space: list(vectors) for space, vectors in by_space.items()})
+        self._speak({entry.language for entry, _, _ in arrived})
+        self._close(by_space, holders)
         self._close_keyword()
         self._close_gaps()
 
@@ -313,15 +313,19 @@ class Writer:
             hashes.append(text_hash)
         return hashes
 
-    def _close(self, given: Mapping[str, Iterable[str]]) -> None:
+    def _holders(self, hashes: Iterable[str]) -> list[tuple[str, int]]:
+        """Return the scopes and numbers of the memories with some embedded texts."""
+        found = (self._connection.execute(*asked).fetchall() for asked in _holders_asked(hashes))
+        return [*chain.from_iterable(found)]
+
+    def _close(self, given: Mapping[str, Iterable[str]], holders: Sequence[tuple[str, int]] | None = None) -> None:
         """Write the records, and the signs of new memories and of those whose vectors arrived later, by space."""
         changed = {scope: set(numbers) for scope, numbers in self._put.items()}
-        for asked in _holders_asked(chain.from_iterable(given.values())):
-            for scope, number in self._connection.execute(*asked).fetchall():
-                numbers = changed.setdefault(scope, set())
-                if number not in numbers:
-                    self._ledger.touch(scope, [number])
-                    numbers.add(number)
+        for scope, number in self._holders(chain.from_iterable(given.values())) if holders is None else holders:
+            numbers = changed.setdefault(scope, set())
+            if number not in numbers:
+                self._ledger.touch(scope, [number])
+                numbers.add(number)
         self._ledger.close()
         for space in filter(None, given):
             write_signs(self._connection, space, changed, self._ledger.size)
@@ -351,11 +355,11 @@ def _holders_asked(hashes: Iterable[str]) -> Iterator[Asked]:
         yield f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
 
 
-def foreseen_by(arrival: Arrival) -> Iterator[Asked]:
+def foreseen_by(arrival: Arrival, arrived: Arrived) -> Iterator[Asked]:
     """Yield the statements that storing a new fact begins with."""
     scope = str(arrival.memory.scope)
+    yield RAISE, ()  # first, as it writes `meta`; rolled back if the fact is not new
     yield pending.new_asked(arrival)
-    yield RAISE, ()
     yield INDEX_IN, ()
     for key in (INDEX_TO_COME, READERS, dimensions_key(arrival.space)):
         yield META_VALUE, (key,)
@@ -363,6 +367,8 @@ def foreseen_by(arrival: Arrival) -> Iterator[Asked]:
     yield BOUNDS, (scope,)
     yield from span_asked(scope)
     yield DUE, ()
+    if arrived.vector is not None:
+        yield from _holders_asked([arrived.entry.embed_hash])
 
 
 def read_anew(connection: Connection, writing: Callable[[], Writer], restated: Sequence[pending.ChangedTexts]) -> None:
