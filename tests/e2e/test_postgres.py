@@ -36,6 +36,15 @@ def change(address: str, statement: str) -> None:
     postgres.ask(address, statement.replace("SCHEMA", address.rpartition("=")[2]))
 
 
+@pytest.mark.parametrize("verb", [["search", "tea"], ["list"], ["status"]])
+def test_a_mistyped_schema_is_no_store_for_who_reads(call: Run, verb: list[str]) -> None:
+    address = postgres.new_store()
+    done = call(*verb, "--store", address)
+    assert (done.status, "there is no store at" in done.err) == (8, True)
+    schema = address.rpartition("=")[2]
+    assert postgres.ask(address, f"SELECT to_regnamespace('{schema}')") == [(None,)]  # nothing was made
+
+
 def test_the_doctor_of_a_sound_store_on_a_server_finds_nothing_wrong(call: Run, store: str) -> None:
     done = call("doctor", "--store", store)
     assert (done.status, done.out) == (0, f"tables: in order\n{FSYNC}words: in order\nvectors: in order\n")

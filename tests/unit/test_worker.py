@@ -253,3 +253,14 @@ def test_vectors_made_by_a_worker_are_calibrated(embedder: Moody, clock: Clock, 
         assert engine.models.calibrations() == []
         once(engine)
         assert [made.memories for made in engine.models.calibrations()] == [len(notes)]
+
+
+def test_a_search_says_so_where_no_memory_has_a_vector_yet(tmp_path: Path) -> None:
+    (tmp_path / "whyrank.toml").write_text('[embedder]\nwhen = "worker"\n', encoding="utf-8")
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path) as engine:
+        engine.add("Suzy rides a blue bicycle")
+        results = engine.search("cycling")
+        assert (len(results), results.verdict) == (0, "nothing")
+        assert [notice.code for notice in results.notices] == ["no-vectors"]
+        engine.maintenance.worker().run_once(lambda line: None)
+        assert engine.search("cycling").verdict == "found"

@@ -220,8 +220,14 @@ def _run_notices(runs: tuple[Run, ...], context: Context, request: Request) -> I
     is_whole = isinstance(values, Column) and values.array is not None and len(values.ids) == len(context.memories)
     if not is_whole:  # an array has no gaps
         missing = column_of(values, list(context.memories)).count(None)
+    if (
+        not context.memories
+        and request.resolution.statistics.total
+        and not request.resolution.dimensions.get(request.space)
+    ):
+        yield Notice("no-vectors", f"no memory has a vector of {request.space} yet; `whyrank embed` creates them")
     if missing and missing == len(context.memories):
-        yield Notice("no-vectors", f"no candidate has a vector of {request.space} yet; `whyrank ingest` creates them")
+        yield Notice("no-vectors", f"no candidate has a vector of {request.space} yet; `whyrank embed` creates them")
     elif missing and all(notice.code != LACKING for run in runs for notice in run.notices):
         lacking = f"{missing} of {len(context.memories)} candidates {which(missing, 'has', 'have')} no vector yet"
         yield Notice(LACKING, f"{lacking}; these are scored by keywords only")

@@ -239,7 +239,13 @@ def recipes(asked: argparse.Namespace) -> int:
 def open_existing(asked: argparse.Namespace) -> Engine:
     """Open an existing store: a search must not create one."""
     store = settings_of(asked).store
-    if not settings.is_there(store):
+    if isinstance(store, settings.StoreUrl):
+        from ...storage.store import PostgresStore  # psycopg takes a tenth of a second to import
+
+        is_there = PostgresStore.exists(store.url)
+    else:
+        is_there = settings.is_there(store)
+    if not is_there:
         raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` creates one; --store names another")
     return open_or_make(asked)
 
