@@ -101,7 +101,9 @@ def common_options() -> Parser:
     """Return the options of every verb."""
     common = Parser(add_help=False)
     common.add_argument(
-        "--store", metavar="PATH", help="the store file (default: WHYRANK_STORE, else .whyrank/memory.db)"
+        "--store",
+        metavar="PATH",
+        help="the store: a file or postgresql://… (default: WHYRANK_STORE, else .whyrank/memory.db)",
     )
     elsewhere = "default: WHYRANK_WORKSPACE, else OPENCLAW_WORKSPACE, else this folder"
     common.add_argument("--workspace", metavar="DIR", help=f"the workspace ({elsewhere})")
