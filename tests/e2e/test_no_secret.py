@@ -46,6 +46,8 @@ COMMANDS: dict[str, list[str]] = {
     "config": ["config"],
     "model": ["model", "list"],
     "embed": ["embed"],
+    "reindex": ["reindex"],
+    "worker": ["worker", "--once"],
     "doctor": ["doctor"],
     "recipes": ["recipes"],
     "pin": ["pin", "green tea", "notes/tea.md"],
@@ -79,7 +81,7 @@ def shown_in(folder: Path) -> list[str]:
 def test_every_verb_has_its_line() -> None:
     """A verb that is added must be tried here."""
     new = set(VERBS) - set(COMMANDS) - ELSEWHERE
-    assert new <= {"backup", "restore", "import"}, new  # these ask no provider
+    assert new <= {"backup", "restore", "import", "copy"}, new  # these ask no provider
 
 
 @pytest.mark.parametrize("faults", [(), ("401",) * 500, ("500",) * 500], ids=["well", "refused", "failing"])
@@ -91,7 +93,7 @@ def test_no_command_shows_a_key(call: Run, workspace: Path, tmp_path: Path, faul
         statuses: dict[str, int] = {}
         patience = {"WHYRANK_EMBEDDER_TIMEOUT_S": "0.5", "WHYRANK_LLM_TIMEOUT_S": "0.5"}
         for verb, arguments in COMMANDS.items():
-            if faults and verb not in ("search", "add", "embed", "status", "config", "model", "doctor"):
+            if faults and verb not in ("search", "add", "embed", "worker", "status", "config", "model", "doctor"):
                 continue
             for more in ([], ["--json"]) if not faults else (["--json"],):
                 if verb == "export" and more:
