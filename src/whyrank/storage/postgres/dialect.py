@@ -34,9 +34,6 @@ CREATE FUNCTION json_type(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT
 CREATE FUNCTION json_each(text) RETURNS TABLE (value text, type text) LANGUAGE sql IMMUTABLE AS $$
     SELECT item #>> '{}', CASE json_typeof(item) WHEN 'string' THEN 'text' ELSE json_typeof(item) END
     FROM json_array_elements($1::json) AS item $$;
-CREATE FUNCTION glob(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-    SELECT $1 ~ ('^' || replace(replace(regexp_replace($2, '([.\\+(){}|$])', '\\\1', 'g'), '*', '.*'), '?', '.') || '$')
-    $$;
 """
 
 # A conflict needs a target in PostgreSQL: the primary key, or the unique columns that the index means.
@@ -49,11 +46,11 @@ _INSERT = re.compile(r"\s*INSERT INTO (\w+)")
 _PLAIN_INSERT = re.compile(r"\s*INSERT INTO (\w+)( \([\w, ]+\))? VALUES \([?, ]+\)\s*")
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _LISTED = re.compile(r"IN \(SELECT value FROM json_each\((\?\d*|:\w+)\)\)")
-_LIST_MARK = "\x01"  # behind a placeholder whose value is a JSON list
-_PLACEHOLDER = re.compile(rf"(?:\?(?P<number>\d*)|(?<![:\w]):(?P<name>[a-z_]\w*))(?P<list>{_LIST_MARK}?)")
+_LIST_MARK, _GLOB_MARK = "\x01", "\x02"  # behind a placeholder whose value is a JSON list, or a pattern of GLOB
+_PLACEHOLDER = re.compile(rf"(?:\?(?P<number>\d*)|(?<![:\w]):(?P<name>[a-z_]\w*))(?P<mark>[{_LIST_MARK}{_GLOB_MARK}]?)")
+_GLOB_TEXT = re.compile(r" (NOT )?GLOB '([^']*)'")
 _REWRITTEN = (
-    (re.compile(r"([\w.]+) NOT GLOB (\?|'[^']*')"), r"NOT glob(\1, \2)"),
-    (re.compile(r"([\w.]+) GLOB (\?|'[^']*')"), r"glob(\1, \2)"),
+    (re.compile(r" GLOB (\?)"), rf" ~ \1{_GLOB_MARK}"),
     (re.compile(r" IS (?=\?|:)"), " IS NOT DISTINCT FROM "),
     (re.compile(r"\((\?\d*|:by) IS NULL OR"), r"(CAST(\1 AS text) IS NULL OR"),
     (re.compile(r"\(:below IS NULL OR"), "(CAST(:below AS bigint) IS NULL OR"),
@@ -67,11 +64,48 @@ _REWRITTEN = (
 )
 
 
+_CLASS = re.compile(r"\[(\^|(?!\^))(\]|(?!\]))([^\]]*)\]")  # a `]` that comes first is one of its characters
+_MEMBERS = re.compile(r"(.)-(.)|(.)", re.DOTALL)
+_NO_TEXT = "^$."
+
+
+def glob_expression(pattern: str) -> str:
+    """Return the regular expression of PostgreSQL for a pattern of SQLite's GLOB."""
+    pattern, place, parts = pattern.partition("\0")[0], 0, ["^"]
+    while place < len(pattern):
+        letter = pattern[place]
+        found = _CLASS.match(pattern, place) if letter == "[" else None
+        if letter == "[" and found is None:
+            return _NO_TEXT  # the class is not closed
+        if found is not None:
+            parts.append(_class_expression(*found.groups()))
+        elif letter != "*":
+            parts.append("." if letter == "?" else _escaped(letter))
+        elif parts[-1] != ".*":
+            parts.append(".*")
+        place = place + 1 if found is None else found.end()
+    return "".join(parts) + "$"
+
+
+def _class_expression(inverted: str, bracket: str, members: str) -> str:
+    """Return the expression of one class; a range that ends before it begins has its first character alone."""
+    found = [_escaped(bracket)] if bracket else []
+    for first, last, single in _MEMBERS.findall(members):
+        is_range = not single and first <= last
+        found.append(f"{_escaped(first)}-{_escaped(last)}" if is_range else _escaped(single or first))
+    return f"[{inverted}{''.join(found)}]"
+
+
+def _escaped(letter: str) -> str:
+    return letter if letter.isascii() and letter.isalnum() else f"\\U{ord(letter):08x}"
+
+
 class Statement(NamedTuple):
-    """A statement for psycopg, with the names of the parameters that are JSON lists."""
+    """A statement for psycopg, with the names of the parameters that are JSON lists, or patterns of GLOB."""
 
     text: str
     lists: tuple[str, ...]
+    globs: tuple[str, ...]
     returns_id: bool
     copied: str = ""  # the same for many rows as COPY, where it inserts its parameters as they are
 
@@ -80,6 +114,8 @@ class Statement(NamedTuple):
         named = dict(given) if hasattr(given, "keys") else {f"p{place}": value for place, value in enumerate(given, 1)}
         for name in self.lists:
             named[name] = json.loads(named[name])
+        for name in self.globs:
+            named[name] = glob_expression(named[name])
         return {name: plain(value) for name, value in named.items()}
 
 
@@ -98,9 +134,10 @@ def translate(statement: str) -> Statement:
     table = inserted[1] if inserted else ""
     if table in _TARGETS:
         text = text.replace("ON CONFLICT DO UPDATE", f"ON CONFLICT ({_TARGETS[table]}) DO UPDATE")
+    text = _GLOB_TEXT.sub(lambda found: f" {found[1] and '!'}~ '{glob_expression(found[2])}'", text)
     for found, put in _REWRITTEN:
         text = found.sub(put, text)
-    count, lists = 0, list[str]()
+    count, lists, globs = 0, list[str](), list[str]()
 
     def placeholder(found: re.Match[str]) -> str:
         nonlocal count
@@ -108,8 +145,8 @@ def translate(statement: str) -> Statement:
         if name is None:
             count += not found["number"]
             name = f"p{found['number'] or count}"
-        if found["list"]:
-            lists.append(name)
+        if found["mark"]:
+            (lists if found["mark"] == _LIST_MARK else globs).append(name)
         return f"%({name})s"
 
     parts = _QUOTED.split(text)
@@ -117,4 +154,5 @@ def translate(statement: str) -> Statement:
     returned = f" RETURNING {_GENERATED[table]}" if table in _GENERATED else ""
     many = _PLAIN_INSERT.fullmatch(statement)
     copied = f"COPY {many[1]}{many[2] or ''} FROM STDIN" if many else ""
-    return Statement("".join(parts) + returned, tuple(dict.fromkeys(lists)), bool(returned), copied)
+    patterns = tuple(dict.fromkeys(globs))
+    return Statement("".join(parts) + returned, tuple(dict.fromkeys(lists)), patterns, bool(returned), copied)
