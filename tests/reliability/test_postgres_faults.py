@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import select
 import shutil
 import subprocess
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from whyrank.errors import (
@@ -22,7 +24,9 @@ from whyrank.errors import (
     WhyrankError,
 )
 from whyrank.interfaces.errors import failure_of
+from whyrank.storage.postgres.backend import PostgresBackend
 from whyrank.storage.postgres.pool import Address
+from whyrank.storage.sqlite.database import set_meta, undoable
 from whyrank.storage.store import PostgresStore
 
 from .. import postgres, tcp_proxy
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 PASSWORD = "s3cret-word"
 WRITERS, FACTS = 8, 200
+SECONDS = 30.0  # for what takes a moment
 
 
 @contextmanager
@@ -188,6 +193,25 @@ def test_a_statement_that_takes_too_long_leaves_the_rest_of_a_snapshot_readable(
         with pytest.raises(StoreTimeout, match="statement timeout"), store.aborting(time.monotonic() + 0.05):
             store._read("SELECT pg_sleep(5)")
         assert store.status("").memories == 0
+
+
+@pytest.mark.parametrize("is_seen", ["at the next statement", "at the end of the block"])
+def test_a_statement_that_fails_in_a_block_takes_back_the_block_alone(is_seen: str) -> None:
+    backend = PostgresBackend(postgres.new_store())
+    backend.prepare("postings")
+    with closing(backend):
+        with backend.writing() as connection:
+            set_meta(connection, "before", "1")
+            with suppress(psycopg.errors.DivisionByZero), undoable(connection):
+                set_meta(connection, "inside", "1")
+                connection.execute("SELECT 1/0")
+                if is_seen == "at the next statement":
+                    assert select.select([connection.raw.fileno()], [], [], SECONDS)[0]  # the error has arrived
+                    connection.execute("SELECT 1")
+            set_meta(connection, "after", "1")
+        with backend.reading() as (connection, *_):
+            known = connection.execute("SELECT key FROM meta WHERE key IN ('before', 'inside', 'after')").fetchall()
+    assert sorted(known) == [("after",), ("before",)]
 
 
 def test_a_writer_that_waits_too_long_for_another_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -563,6 +563,8 @@ def undoable(connection: Connection) -> Iterator[None]:
         settle_results(connection)
     except BaseException:
         if connection.in_transaction:  # on a full disk SQLite has rolled back already
+            with suppress(Exception):  # a server skips every statement until a failure is awaited
+                settle_results(connection)
             connection.execute("ROLLBACK TO undoable")
         raise
     finally:
