@@ -112,6 +112,25 @@ def test_the_doctor_warns_of_dead_rows_and_vacuums_them(call: Run, store: str) -
         call("doctor", "--repair", "--store", store)
 
 
+def test_a_purge_vacuums_every_table_with_its_indexes_and_says_what_it_cannot_reach(call: Run, store: str) -> None:
+    schema = store.rpartition("=")[2]
+    rows = "SELECT 'global', n::text, 'm', repeat('c', 100) FROM generate_series(1, 6000) AS n"
+    change(store, "CREATE EXTENSION IF NOT EXISTS pageinspect")
+    change(store, f"INSERT INTO SCHEMA.write_keys {rows}")
+    kept = call("add", "Suzy Winter owns a boat", "--key", "to-be-purged", "--store", store, "--json").data["memories"]
+    index = f"{schema}.write_keys_pkey"
+    entries = (
+        f"SELECT count(*) FROM generate_series(1, pg_relation_size('{index}') / 8192 - 1) AS page, "
+        f"bt_page_items('{index}', page::integer) WHERE data LIKE '%{b'to-be-purged'.hex(' ')}%'"
+    )
+    assert postgres.ask(store, entries) == [(1,)]
+    done = call("forget", kept[0]["id"], "--purge", "--yes", "--store", store)
+    assert "a transaction which is still open elsewhere" in done.err
+    assert postgres.ask(store, entries) == [(0,)]
+    left = f"SELECT relname FROM pg_stat_user_tables WHERE schemaname = '{schema}' AND last_vacuum IS NULL"
+    assert postgres.ask(store, left) == []
+
+
 def test_status_shows_the_server_and_its_connections(call: Run, store: str) -> None:
     told = call("status", "--store", store, "--json").data["server"]
     assert told["role"] == "primary"

@@ -26,14 +26,20 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 INDEX = "postings"  # the only keyword index there is on PostgreSQL
-_TABLES = ("memories", "vectors", "posting_pages", "posting_tokens", "records", "sign_blocks", "names", "history")
+_TABLES = """
+    SELECT string_agg(format('%I.%I', current_schema(), relname), ', ') FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+"""
 _DESCRIBED = f"""
     SELECT (SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c
             WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'),
         pg_is_in_recovery(), (SELECT sum(numbackends)::bigint FROM pg_stat_database),
         current_setting('max_connections')::bigint, ({STANDBYS}), current_setting('synchronous_standby_names')
 """
-REMAINS = "the server's write-ahead log, its replicas and backups may hold what was removed, until they are recycled"
+REMAINS = (
+    "the server's write-ahead log, replicas and backups, the free space of its files, and rows that a transaction "
+    "which is still open elsewhere can read may hold what was removed, until they are recycled"
+)
 
 
 def is_store(url: str) -> bool:
@@ -136,7 +142,9 @@ class PostgresBackend:
         with self.writing() as connection:
             purge.end(connection)
         with translated(self.location), self.connection() as connection:
-            connection.execute(f"VACUUM {', '.join(_TABLES)}")
+            [(tables,)] = connection.raw.execute(_TABLES).fetchall()
+            # By default the entries of few dead rows stay in the indexes, and with them keys and names.
+            connection.raw.execute(f"VACUUM (INDEX_CLEANUP ON) {tables}")
         return (REMAINS,)
 
     def describe(self) -> Description:
