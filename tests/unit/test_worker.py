@@ -16,6 +16,7 @@ from whyrank.errors import ProviderUnavailable, StoreUnavailable
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
+from whyrank.types.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,6 +177,34 @@ def test_a_space_whose_filling_was_interrupted_is_filled(engine: Engine, clock: 
     assert once(engine) == [("embed", 1)]
     assert engine.status().spaces[LARGE.fingerprint] == 1
     assert engine.models.use("large").embedded == 0
+
+
+def test_spaces_take_turns_batch_by_batch(engine: Engine, embedder: Moody) -> None:
+    engine.models.add("large")
+    engine.facts.import_memories([Memory(f"m_{number}", f"parcel {number}") for number in range(130)])
+    lines: list[Line] = []
+    engine.maintenance.worker().run_once(lines.append)
+    spaces = (embedder.fingerprint, LARGE.fingerprint)
+    assert [(line.space, line.amount) for line in lines] == [(space, n) for n in (64, 64, 2) for space in spaces]
+
+
+@pytest.mark.parametrize("is_once", [True, False])
+def test_expired_memories_are_removed_while_texts_keep_arriving(engine: Engine, clock: Clock, is_once: bool) -> None:
+    engine.add("the kettle is on", expires=NOW + 100)
+    worker, chores = engine.maintenance.worker(), list[str]()
+
+    def log(line: Line) -> None:
+        chores.append(line.chore)
+        if line.chore == "prune" or len(chores) == 20:
+            worker.stop()
+        clock.now += 40
+        engine.add(f"parcel {len(chores)}")
+
+    began = time.monotonic()
+    done = worker.run_once(log) if is_once else worker.run(log, poll_seconds=60)
+    assert done["prune"] == 1
+    assert chores[-1] == "prune"
+    assert time.monotonic() - began < 30  # it does not sleep while there are texts
 
 
 def test_two_workers_share_a_store_in_memory(embedder: Moody, clock: Clock, tmp_path: Path) -> None:
