@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
-from ..formatting import without_password
 from ..ingest.paths import settled
 from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
+from ..storage import address
 from ..types.memory import Notice
 from .legacy import SPELLINGS, is_retired, renewed
 from .settings import DEFAULT_STORE, PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
@@ -28,9 +28,6 @@ KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
 _NO_SETTINGS = frozenset({*WORKSPACE_VARIABLES, TOKEN_VARIABLE, *KEY_VARIABLES})
 
 
-URL_SCHEMES = ("postgresql://", "postgres://")
-
-
 class StoreUrl(NamedTuple):
     """A store on a server, where others have the path of a file; `beside` is where files of its own are kept."""
 
@@ -38,13 +35,18 @@ class StoreUrl(NamedTuple):
     beside: Path
 
     def __str__(self) -> str:
-        """Return the address without its password and its parameters."""
-        return without_password(self.url)
+        """Return the address without its password and other secrets; schema and pool_size are kept."""
+        return address.shown(self.url)
+
+    @property
+    def has_secret(self) -> bool:
+        """Return whether the address holds a password or another secret."""
+        return address.parts_of(self.url).has_secret
 
 
 def is_url(store: object) -> bool:
     """Return whether a store is named by the address of a server."""
-    return str(store).startswith(URL_SCHEMES)
+    return str(store).startswith(address.SCHEMES)
 
 
 def is_there(store: Path | StoreUrl) -> bool:
