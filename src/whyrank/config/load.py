@@ -38,6 +38,9 @@ class StoreUrl(NamedTuple):
         """Return the address without its password and other secrets; schema and pool_size are kept."""
         return address.shown(self.url)
 
+    def __repr__(self) -> str:
+        return f"StoreUrl({str(self)!r}, {self.beside!r})"
+
     @property
     def has_secret(self) -> bool:
         """Return whether the address holds a password or another secret."""
@@ -66,6 +69,14 @@ class Value(NamedTuple):
 
     value: Any
     origin: str
+
+    @property
+    def shown(self) -> Any:
+        """Return the value as it may be printed: the address of a store without its secrets."""
+        return address.shown(self.value) if is_url(self.value) else self.value
+
+    def __repr__(self) -> str:
+        return f"Value({self.shown!r}, {self.origin!r})"
 
 
 @dataclass(frozen=True)
