@@ -69,7 +69,6 @@ class Worker:
         self._calls = queue.SimpleQueue[None]()  # its `put` may be called by a handler of signals
         self._next_try = math.inf  # of a provider that failed
         self._care_after = -math.inf
-        self._is_left = False  # a round was left for care while there were texts
 
     def stop(self) -> None:
         """End `run` after the present batch; may be called by a handler of signals, or in any thread."""
@@ -91,17 +90,12 @@ class Worker:
                     done.update(self._round(log, is_once=False))
                 except _PASSING as error:
                     log(Line("wait", error=error.message, next_try=self._clock() + poll_seconds))
-                if not self._is_left:
-                    self._sleep(poll_seconds)
+                self._sleep(poll_seconds)
         return dict(done)
 
     def run_once(self, log: Log) -> Mapping[Chore, int]:
         """Do all that is due, and return the counts by chore."""
-        self._care_after = self._clock() + _CARE_SECONDS  # or when no text is left
-        done = Counter(self._round(log, is_once=True))
-        while self._is_left and not self._is_stopped:
-            done.update(self._round(log, is_once=True))
-        return dict(done)
+        return self._round(log, is_once=True)
 
     def _sleep(self, seconds: float) -> None:
         """Wait for a message or a stop, at most so long, and take all messages there are."""
@@ -125,9 +119,11 @@ class Worker:
         return dict(+done)
 
     def _lines(self, is_once: bool) -> Iterator[Line]:
-        yield from self._embed()
+        self._next_try = math.inf
+        for embedder in self._embedders():
+            yield from self._fill(embedder)
         now = self._clock()
-        if now >= self._care_after or (is_once and not self._is_left):
+        if is_once or now >= self._care_after:
             yield from self._prune()
             yield from self._reindex()
             yield from self._merge()
@@ -150,40 +146,27 @@ class Worker:
         found = [active.embedder, active.added, None if filling is None else self._serving.made(filling)]
         return [*{one.fingerprint: one for one in found if one is not None}.values()]
 
-    def _embed(self) -> Iterator[Line]:
-        """Embed texts that nobody else embeds, a batch of each space in turn, until none is left or care is due."""
-        self._next_try, self._is_left = math.inf, False
-        desks = [Desk(self._store, embedder, self._clock) for embedder in self._embedders()]
-        is_made, goes_on = False, True
-        while goes_on:
-            goes_on = False
-            for desk in desks:
-                self._go_on()
-                lines = self._embed_batch(desk)
-                goes_on |= lines is not None
-                is_made |= any(line.amount for line in lines or ())
-                yield from lines or ()
-            if goes_on and self._clock() >= self._care_after:
-                self._is_left, goes_on = True, False
-        self._go_on()
-        if is_made:
+    def _fill(self, embedder: Embedder) -> Iterator[Line]:
+        """Embed the texts of a space that nobody else embeds, batch by batch."""
+        desk, made = Desk(self._store, embedder, self._clock), 0
+        while True:
+            self._go_on()
+            failure = desk.failure()
+            if failure is not None and failure.next_try > self._clock():
+                self._next_try = min(self._next_try, failure.next_try)
+                break
+            done = desk.embed_share(self.name, self._lease_seconds, has_failed=failure is not None)
+            if done is None:
+                break
+            made += len(done.vectors)
+            if done.vectors:
+                yield Line("embed", len(done.vectors), desk.space)
+            if done.wrong:
+                failure = desk.failure()
+                yield Line("embed", 0, desk.space, done.wrong, failure.next_try if failure else None)
+        if made:
             remarks = self._calibrator.renew(calibrated_owners(self._store), is_embedded=True)
             yield from (Line("calibrate", error=remark) for remark in remarks)
-
-    def _embed_batch(self, desk: Desk) -> Sequence[Line] | None:
-        """Embed one batch of a space; None if there is nothing to embed, or its provider is not to be asked yet."""
-        failure = desk.failure()
-        if failure is not None and failure.next_try > self._clock():
-            self._next_try = min(self._next_try, failure.next_try)
-            return None
-        done = desk.embed_share(self.name, self._lease_seconds, has_failed=failure is not None)
-        if done is None:
-            return None
-        lines = [Line("embed", len(done.vectors), desk.space)] if done.vectors else []
-        if done.wrong:
-            failure = desk.failure()
-            lines.append(Line("embed", 0, desk.space, done.wrong, failure.next_try if failure else None))
-        return lines
 
     # -- care ------------------------------------------------------------------------------------------------
 
