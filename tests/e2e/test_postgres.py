@@ -110,6 +110,14 @@ def test_status_shows_the_server_and_its_connections(call: Run, store: str) -> N
     assert "server: role primary, connections " in call("status", "--store", store).out
 
 
+def test_pins_of_one_schema_are_not_those_of_another(call: Run, store: str) -> None:
+    other = postgres.new_store()
+    assert call("ingest", "notes", "--store", other).status == 0
+    assert call("pin", "green tea", "notes/tea.md", "--store", store).status == 0
+    assert len(call("pin", "--list", "--store", store, "--json").data["pins"]) == 1
+    assert call("pin", "--list", "--store", other, "--json").data["pins"] == []
+
+
 def test_a_change_of_model_in_the_background_has_the_whole_address_in_its_environment(call: Run, run: Run) -> None:
     address = postgres.new_store().replace("@", ":geheim@", 1)
     assert call("ingest", "notes", "--store", address, "--embedding", "none").status == 0
