@@ -20,13 +20,3 @@ def which(count: int, one: str, several: str) -> str:
 def on_one_line(text: str) -> str:
     """Write control characters as escapes, so that a file name cannot end a line or drive a terminal."""
     return text.translate(_ESCAPED)
-
-
-def without_password(url: str) -> str:
-    """Return the address of a server without its password and its parameters."""
-    scheme, mark, rest = url.partition("://")
-    before, query, _ = rest.partition("?")
-    if query and "@" not in before and "=" not in rest[len(before) :].partition("@")[0]:
-        before = rest  # the question mark stands in a password that is not percent-encoded
-    account, at, place = before.rpartition("@")
-    return f"{scheme}{mark}{account.partition(':')[0]}{at}{place}"

@@ -641,6 +641,16 @@ def test_a_printed_configuration_starts_a_server_that_answers(call: Run, tmp_pat
     assert run(ask) == "notes/tea.md"
 
 
+def test_a_printed_configuration_names_the_schema_and_not_the_password(call: Run) -> None:
+    address = "postgresql://u:geheim@h/db?schema=team&pool_size=3&sslpassword=geheim"
+    for options in ([], ["--json"]):
+        printed = call("mcp", "--print-config", "claude-code", "--store", address, *options)
+        assert "postgresql://u@h/db?schema=team&pool_size=3" in printed.out
+        assert "geheim" not in printed.said
+        assert "PGPASSWORD" in printed.err
+    assert not call("mcp", "--print-config", "claude-code", "--store", "postgresql://u@h/db?schema=team").err
+
+
 def test_tenants_have_stores_of_their_own(workspace: Path) -> None:
     for name in ("alice", "bob"):
         (workspace / f"{name}.token").write_text(f"the-token-of-{name}-here", encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faulty_server import Fault, FaultyServer
+from whyrank.config.load import load
 from whyrank.interfaces.cli.main import VERBS
 
 from .agents import listening
@@ -39,6 +40,9 @@ COMMANDS: dict[str, list[str]] = {
     "update": ["update", "m_aaaaaaaaaaaaaaaa", "--name", "tin"],
     "forget": ["forget", "m_aaaaaaaaaaaaaaaa"],
     "recalled": ["recalled", "m_aaaaaaaaaaaaaaaa"],
+    "copy": ["copy", ".whyrank/memory.db", "copy.db"],
+    "reindex": ["reindex"],
+    "worker": ["worker", "--once"],
     "prune": ["prune"],
     "export": ["export"],
     "calibrate": ["calibrate"],
@@ -46,8 +50,6 @@ COMMANDS: dict[str, list[str]] = {
     "config": ["config"],
     "model": ["model", "list"],
     "embed": ["embed"],
-    "reindex": ["reindex"],
-    "worker": ["worker", "--once"],
     "doctor": ["doctor"],
     "recipes": ["recipes"],
     "pin": ["pin", "green tea", "notes/tea.md"],
@@ -120,6 +122,10 @@ MISTYPED = {
     "a password for a port": {"WHYRANK_LLM_URL": f"http://user:{PASSWORD}"},
     "a key for a key file": {"WHYRANK_EMBEDDER_KEY_FILE": EMBEDDER_KEY},
     "a key with a line end": {"WHYRANK_EMBEDDER_KEY": f"{EMBEDDER_KEY}\nX-Evil: 1"},
+    "a password of a store": {"WHYRANK_STORE": f"postgresql://user:{PASSWORD}@no-such-host.invalid/db"},
+    "a password of a store with an @": {"WHYRANK_STORE": f"postgresql://user:x@{PASSWORD}@127.0.0.1/db"},
+    "a password of a store for a port": {"WHYRANK_STORE": f"postgresql://user:{PASSWORD}"},
+    "a password of a store after a space": {"WHYRANK_STORE": f" postgresql://user:x@{PASSWORD}@h/db"},
     "a token with a space": {"WHYRANK_TOKEN": f"{TOKEN} x"},
 }
 
@@ -133,6 +139,21 @@ def test_no_error_shows_what_was_mistyped(call: Run, mistake: str) -> None:
         for more in ([], ["--json"]):
             said = call(*arguments, *more, **known).said
             assert not [canary for canary in CANARIES if canary in said], (arguments, said)
+
+
+def test_the_address_of_a_store_is_shown_with_its_schema_and_without_its_password(call: Run) -> None:
+    store = f"postgresql://ann:{PASSWORD}@h/db?schema=team&pool_size=3&sslpassword={PASSWORD}"
+    safe = "postgresql://ann@h/db?schema=team&pool_size=3"
+    assert call("config", "store", WHYRANK_STORE=store).out.startswith(f"store = {safe}  (environment")
+    for arguments in (["config", "store", "--json"], ["config", "--json"]):
+        data = call(*arguments, WHYRANK_STORE=store).data
+        assert data["settings"]["store"]["value"] == safe
+
+
+def test_the_repr_of_settings_shows_no_password_of_a_store() -> None:
+    config = load({"store": f"postgresql://ann:{PASSWORD}@h/db?schema=team"})
+    assert "postgresql://ann@h/db?schema=team" in repr(config)
+    assert PASSWORD not in repr((config, config.store))
 
 
 @pytest.mark.parametrize("key", ["embedder.url", "llm.url"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -14,8 +15,6 @@ from .. import postgres, processes
 from .rest import serving
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .conftest import Run
 
 FSYNC = "server: fsync or full_page_writes is off: a power failure can destroy the database (turn it on)\n"
@@ -137,6 +136,27 @@ def test_status_shows_the_server_and_its_connections(call: Run, store: str) -> N
     assert told["max_connections"] == 100
     assert (told["pool_size"], told["pool_waiting"], told["retries"]) == (10, 0, 0)
     assert "server: role primary, connections " in call("status", "--store", store).out
+
+
+def test_pins_of_one_schema_are_not_those_of_another(call: Run, store: str) -> None:
+    other = postgres.new_store()
+    assert call("ingest", "notes", "--store", other).status == 0
+    assert call("pin", "green tea", "notes/tea.md", "--store", store).status == 0
+    assert len(call("pin", "--list", "--store", store, "--json").data["pins"]) == 1
+    assert call("pin", "--list", "--store", other, "--json").data["pins"] == []
+
+
+def test_a_change_of_model_in_the_background_has_the_whole_address_in_its_environment(call: Run, run: Run) -> None:
+    address = postgres.new_store().replace("@", ":geheim@", 1)
+    assert call("ingest", "notes", "--store", address, "--embedding", "none").status == 0
+    done = run("model", "use", "wordllama", "--background", "--store", address, "--json")
+    process = Path(f"/proc/{done.data['process']}")
+    assert f"WHYRANK_STORE={address}".encode() in (process / "environ").read_bytes().split(b"\0")
+    assert b"postgresql" not in (process / "cmdline").read_bytes()
+    until = time.monotonic() + processes.SECONDS
+    while process.exists() and (process / "cmdline").read_bytes() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert call("status", "--store", address, "--json").data["spaces"]
 
 
 def test_metrics_and_health_tell_of_the_server(workspace: Path, store: str) -> None:

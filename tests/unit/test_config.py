@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whyrank.config.load import WORKSPACE_FILE, Config, flatten, load, save, token, user_file
+from whyrank.config.load import WORKSPACE_FILE, Config, StoreUrl, flatten, load, save, store_setting, token, user_file
 from whyrank.config.settings import DEFAULT_STORE, SETTINGS
 from whyrank.errors import ConfigError
 
@@ -319,3 +319,30 @@ def test_the_token_of_servers_is_no_setting_and_shown_nowhere(workspace: Path, h
     assert token(environment) == "a-token-nobody-sees"
     assert token({**home, "WHYRANK_TOKEN": ""}) is None
     assert "a-token-nobody-sees" not in repr(load(workspace=workspace, environment=environment))
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://u:x@h/notes", "notes.whyrank"),
+        ("postgresql://u@h/notes?schema=Team&pool_size=2", "notes.team"),
+        ("postgresql://u@h?dbname=notes", "notes.whyrank"),
+        ("postgresql://ann@h", "ann.whyrank"),
+        ("postgresql://h/..%2Fa.b?schema=../c", "___a_b.___c"),
+    ],
+)
+def test_files_of_a_store_on_a_server_have_the_name_of_its_database_and_schema(
+    tmp_path: Path, url: str, name: str
+) -> None:
+    config = load({"store": url}, workspace=tmp_path, environment={})
+    assert config.pins == tmp_path / f".whyrank/{name}.pins"
+    assert config.evaluation == tmp_path / f".whyrank/{name}.eval"
+    assert config.notes == tmp_path
+
+
+def test_files_of_a_tenant_on_a_server_stay_in_the_place_named_for_them(tmp_path: Path) -> None:
+    alice, bob = (StoreUrl("postgresql://u@h/notes", tmp_path / f"tenants/{name}.db") for name in ("alice", "bob"))
+    config = load({"store": store_setting(alice)}, workspace=tmp_path, environment={})
+    assert (config.store, config["store"]) == (alice, alice.url)
+    assert config.pins == tmp_path / "tenants/alice.pins"
+    assert load({"store": bob}, workspace=tmp_path, environment={}).pins != config.pins

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
-from ..formatting import without_password
 from ..ingest.paths import settled
 from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
+from ..storage import address
 from ..types.memory import Notice
 from .legacy import SPELLINGS, is_retired, renewed
-from .settings import DEFAULT_STORE, PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
+from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 
 WORKSPACE_FILE = "whyrank.toml"
 EVALUATION_SUFFIX = ".eval"  # one JSON object
@@ -28,9 +28,6 @@ KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
 _NO_SETTINGS = frozenset({*WORKSPACE_VARIABLES, TOKEN_VARIABLE, *KEY_VARIABLES})
 
 
-URL_SCHEMES = ("postgresql://", "postgres://")
-
-
 class StoreUrl(NamedTuple):
     """A store on a server, where others have the path of a file; `beside` is where files of its own are kept."""
 
@@ -38,13 +35,21 @@ class StoreUrl(NamedTuple):
     beside: Path
 
     def __str__(self) -> str:
-        """Return the address without its password and its parameters."""
-        return without_password(self.url)
+        """Return the address without its password and other secrets; schema and pool_size are kept."""
+        return address.shown(self.url)
+
+    def __repr__(self) -> str:
+        return f"StoreUrl({str(self)!r}, {self.beside!r})"
+
+    @property
+    def has_secret(self) -> bool:
+        """Return whether the address holds a password or another secret."""
+        return address.parts_of(self.url).has_secret
 
 
 def is_url(store: object) -> bool:
     """Return whether a store is named by the address of a server."""
-    return str(store).startswith(URL_SCHEMES)
+    return str(store).startswith(address.SCHEMES)
 
 
 def is_there(store: Path | StoreUrl) -> bool:
@@ -52,10 +57,10 @@ def is_there(store: Path | StoreUrl) -> bool:
     return isinstance(store, StoreUrl) or os.path.lexists(store)
 
 
-def store_setting(store: str | Path | StoreUrl) -> str:
-    """Return a store as a setting: an address as it is, or a path from here."""
+def store_setting(store: str | Path | StoreUrl) -> str | StoreUrl:
+    """Return a store as an argument of `load`: an address as it is, or a path from here."""
     if isinstance(store, StoreUrl):
-        return store.url
+        return store
     return str(store) if is_url(store) else str(settled(Path(store).expanduser()))
 
 
@@ -64,6 +69,14 @@ class Value(NamedTuple):
 
     value: Any
     origin: str
+
+    @property
+    def shown(self) -> Any:
+        """Return the value as it may be printed: the address of a store without its secrets."""
+        return address.shown(self.value) if is_url(self.value) else self.value
+
+    def __repr__(self) -> str:
+        return f"Value({self.shown!r}, {self.origin!r})"
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,7 @@ class Config:
     user_file: Path = Path()
     # Secrets from the environment by variable; kept apart because settings are printed.
     keys: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    beside: Path | None = None  # where files of a store on a server are kept, if an argument says so
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key].value
@@ -85,7 +99,8 @@ class Config:
     def store(self) -> Path | StoreUrl:
         """Return the path of the store, or its address."""
         if is_url(self["store"]):
-            return StoreUrl(self["store"], self.workspace / DEFAULT_STORE)
+            named = self.workspace / STORE_FOLDER / f"{address.parts_of(self['store']).file_name}.db"
+            return StoreUrl(self["store"], self.beside or named)
         return self.place("store")
 
     @property
@@ -181,17 +196,21 @@ def load(
         said = f"--workspace, {' or '.join(WORKSPACE_VARIABLES)}"
         raise ConfigError(f"there is no folder {place}", f"create it, or name another one with {said}")
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
-    sources = list(_sources(place, environment, arguments or {}))
-    for origin, given in sources:
-        for key, raw in given.items():
+    given = dict(arguments or {})
+    beside = None
+    if isinstance(store := given.get("store"), StoreUrl):
+        given["store"], beside = store
+    sources = list(_sources(place, environment, given))
+    for origin, raws in sources:
+        for key, raw in raws.items():
             ours = SPELLINGS.get(key, key)
-            if not is_retired(key) and (ours == key or ours not in given):
+            if not is_retired(key) and (ours == key or ours not in raws):
                 told = origin if ours == key else f"{origin} ({key})"
                 values[ours] = Value(read(ours, raw, told), told)
     older, notices = _from_old_keys(sources)
     values |= {key: value for key, value in older.items() if values[key].origin == "default"}
     keys = {name: environment[name] for name in KEY_VARIABLES if environment.get(name)}
-    config = Config(place, values, user_cache(environment), notices, user_file(environment), keys)
+    config = Config(place, values, user_cache(environment), notices, user_file(environment), keys, beside)
     _check(config)
     return config
 

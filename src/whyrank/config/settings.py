@@ -13,6 +13,7 @@ from ..providers.names import canonical_prompt, check_name, is_recorded_name
 from ..ranking.fusion import K_RANGE, THRESHOLDS
 from ..ranking.recipes import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED, recipe_named
 from ..ranking.stages import MAX_DEADLINE_MS, WINDOW
+from ..storage import address
 from ..storage.bm25 import CHUNKS_PER_SOURCE
 from ..types.query import LENGTHS, MAX_TIMEOUT_MS
 
@@ -45,6 +46,14 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError("must be a text")
     return value.strip()
+
+
+def _store(value: Any) -> str:
+    """Read the path or the address of a store; whether an address can be opened is seen then."""
+    named = _text(value)
+    if named.startswith(address.SCHEMES):
+        address.parts_of(named)
+    return named
 
 
 def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -146,7 +155,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "store",
             DEFAULT_STORE,
-            _text,
+            _store,
             "the store: a file, relative to the workspace, or postgresql://USER@HOST/DATABASE",
         ),
         Setting("embedding", "wordllama", _embedder, "the embedding model; none: keyword and name search only"),
@@ -361,6 +370,8 @@ def _shown(setting: Setting, raw: Any) -> Any:
     """Return a raw value for error messages, with secrets masked."""
     if setting.read is _optional_url:
         return masked_url(str(raw))
+    if setting.key == "store" and str(raw).strip().startswith(address.SCHEMES):
+        return address.shown(str(raw).strip())
     return f"{raw.strip()[:3]}…" if setting.read is _optional_key_file and _looks_like_key(raw) else raw
 
 

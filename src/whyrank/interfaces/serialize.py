@@ -272,7 +272,7 @@ def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] =
 def config(values: Config) -> dict[str, Any]:
     """Return every setting with its origin."""
     return {
-        "settings": {key: {"value": value, "origin": origin} for key, (value, origin) in values.values.items()},
+        "settings": {key: {"value": one.shown, "origin": one.origin} for key, one in values.values.items()},
         "workspace": str(values.workspace),
         "notices": notices(values.notices),
         "format": FORMAT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,7 +104,7 @@ def tenants_in(file: str) -> list[Tenant]:
             f"{file} names no tenant", 'write a table for each tenant: [alice], store = "…", token_file = "…"'
         )
     _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
-    _refuse_shared([(one.name, _place_of(one.store)) for one in tenants], "store")
+    _refuse_shared([(one.name, place) for one in tenants for place in _places_of(one)], "store")
     secrets = [path, *(folder / table["token_file"] for table in tables.values())]
     return [
         one._replace(
@@ -116,8 +116,16 @@ def tenants_in(file: str) -> list[Tenant]:
     ]
 
 
-def _place_of(store: Path | settings.StoreUrl) -> str:
-    return str(store.resolve()) if isinstance(store, Path) else store.url
+def _places_of(tenant: Tenant) -> Iterable[Hashable]:
+    """Return the places of a tenant's store: of one on a server one for each host."""
+    if isinstance(tenant.store, Path):
+        return [tenant.store.resolve()]
+    from ..storage.store import PostgresStore
+
+    try:
+        return PostgresStore.tables(tenant.store.url)
+    except ConfigError as error:
+        raise ConfigError(f"the store of {tenant.name}: {error.message}", error.hint) from None
 
 
 def _files_of(tenant: Tenant, others: Sequence[Path]) -> Path | None:
@@ -164,9 +172,9 @@ def _yes(name: str, table: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def _refuse_shared(owned: Sequence[tuple[str, str]], what: str) -> None:
+def _refuse_shared(owned: Iterable[tuple[str, Hashable]], what: str) -> None:
     """Refuse tenants that share a token or a store: one would see the memories of the other."""
-    owners: dict[str, str] = {}
+    owners: dict[Hashable, str] = {}
     for name, thing in owned:
         if thing in owners:
             raise ConfigError(f"{owners[thing]} and {name} have the same {what}", f"give each a {what} of its own")

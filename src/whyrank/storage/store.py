@@ -670,10 +670,15 @@ class PostgresStore(IndexedStore):
 
     @staticmethod
     def is_same(url: str, other: str) -> bool:
-        """Return whether two addresses name the same schema; other names of a host are not looked up."""
+        """Return whether two addresses name the same schema of one server, in whatever spelling."""
+        return not PostgresStore.tables(url).isdisjoint(PostgresStore.tables(other))
+
+    @staticmethod
+    def tables(url: str) -> frozenset[tuple[str, ...]]:
+        """Return host, port, database and schema for each host of an address; other names are not looked up."""
         from .postgres.pool import Address
 
-        return Address.parse(url) == Address.parse(other)
+        return Address.parse(url).tables()
 
     @staticmethod
     def exists(url: str) -> bool:

@@ -67,12 +67,25 @@ BAD = {
 }
 
 
+SERVER = GOOD.replace("alice/memory.db", "postgresql://u:geheim@h/db").replace(
+    "bob.db", "postgres://v@h:5432/db?schema=whyrank"
+)
+BAD |= {
+    "one schema in two spellings": (SERVER, "alice and bob have the same store"),
+    "an address that cannot be read": (
+        SERVER.replace("geheim", "p@geheim"),
+        "the store of alice: postgresql://… is no",
+    ),
+}
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_what_makes_no_sense_is_refused(folder: Path, name: str) -> None:
     text, complaint = BAD[name]
     with pytest.raises(ConfigError) as caught:
         tenants_in(written(folder, text))
     assert complaint in caught.value.message
+    assert "geheim" not in str(caught.value)
 
 
 def test_files_are_taken_from_no_folder_that_holds_what_is_anothers_or_a_token(folder: Path) -> None:

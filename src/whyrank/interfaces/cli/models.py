@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
+from ...config.settings import SETTINGS
 from ...engine.open import open_engine, served_card
 from ...engine.records import ModelChange, SpaceState
 from ...errors import ConfigError, StoreError
@@ -230,11 +232,12 @@ def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
         raise ConfigError("--background prints no report", "leave out --dry-run and --check, or --background")
     if not config.has_store:
         raise StoreError(f"there is no store at {config.store}", "`whyrank ingest PATH` makes it")
-    command = [sys.executable, "-m", "whyrank", "model", asked.action, asked.name, "--store", str(config.store)]
-    command += ["--workspace", str(config.workspace)]
+    command = [sys.executable, "-m", "whyrank", "model", asked.action, asked.name, "--workspace", str(config.workspace)]
     command += [f"--{option}={given}" for option in ("pooling", "prompt") if (given := getattr(asked, option))]
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, start_new_session=True, **silent)  # type: ignore[call-overload]
+    # In the environment, because other users can read the arguments of a process, and an address may have a password.
+    place = {**os.environ, SETTINGS["store"].variable: config["store"]}
+    process = subprocess.Popen(command, env=place, start_new_session=True, **silent)  # type: ignore[call-overload]
     if asked.json:
         output.say_json({"model": asked.name, "process": process.pid})
     else:

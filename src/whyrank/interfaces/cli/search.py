@@ -204,9 +204,9 @@ def config(asked: argparse.Namespace) -> int:
         output.say_json({**data, "settings": {key: data["settings"][key] for key in keys}})
         return OK
     for key in keys:
-        value, origin = values.values[key]
-        about = output.dim(f"({origin}; {SETTINGS[key].meaning})")
-        output.say(f"{key} = {'unset' if value is None else value}  {about}")
+        one = values.values[key]
+        about = output.dim(f"({one.origin}; {SETTINGS[key].meaning})")
+        output.say(f"{key} = {'unset' if one.value is None else one.shown}  {about}")
     output.show_notices(values.notices)
     return OK
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAME = "whyrank"
+_NO_PASSWORD = (
+    "whyrank: the password of the store is not printed: let the client set PGPASSWORD for the server, or use a "
+    "passfile; or leave out --store and let the client set WHYRANK_STORE to the whole address"
+)
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,8 @@ def _print_config(asked: argparse.Namespace, scopes: tuple[str, ...]) -> int:
         url=f"http://{asked.host}:{asked.port}/mcp" if asked.http else None,
     )
     found = snippet(asked.print_config, start)
+    if isinstance(config.store, StoreUrl) and config.store.has_secret and start.url is None:
+        print(_NO_PASSWORD, file=sys.stderr)
     if asked.json:
         told = {"client": asked.print_config, "file": found.file, "config": found.config, "remark": found.remark}
         print(json.dumps({**told, "format": FORMAT}, indent=2))

@@ -11,19 +11,19 @@ import re
 import threading
 import time
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
+from psycopg.pq import Conninfo, TransactionStatus
 
 from ...errors import ConfigError, StoreUnavailable
-from ...formatting import without_password
+from ..address import HINT, SCHEMA, parts_of, shown
 from .connection import NumericLoader
 
-SCHEMA = "whyrank"  # unless the address has `?schema=NAME`
+DEFAULT_PORT = "5432"
 POOL_SIZE = 10  # connections of one process at most, unless the address has `?pool_size=N`
-_OWN = ("schema", "pool_size")  # parameters of an address that are not libpq's
 _MOST = 1_000  # connections that may be asked for
 _SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 WAIT_SECONDS = 30.0  # for a connection of the pool, or for the lock of writers
@@ -47,9 +47,8 @@ class Address(NamedTuple):
     @classmethod
     def parse(cls, url: str) -> Address:
         """Read `postgresql://user@host/database?schema=NAME`; other parameters are libpq's."""
-        base, _, query = url.partition("?")
-        given = [tuple(part.partition("=")[::2]) for part in query.split("&") if part]
-        own = {"schema": SCHEMA, "pool_size": str(POOL_SIZE), **{name: value for name, value in given if name in _OWN}}
+        parts = parts_of(url)
+        own = {"schema": SCHEMA, "pool_size": str(POOL_SIZE), **parts.own}
         schema, size = own["schema"].lower(), own["pool_size"]
         if not _SCHEMA_NAME.fullmatch(schema) or schema == "information_schema":
             raise ConfigError(
@@ -57,8 +56,7 @@ class Address(NamedTuple):
             )
         if not size.isdecimal() or not 1 <= int(size) <= _MOST:
             raise ConfigError(f"pool_size={size} is no number of connections", f"give one from 1 to {_MOST}")
-        kept = "&".join(f"{name}={value}" for name, value in given if name not in _OWN)
-        address = cls(base + (f"?{kept}" if kept else ""), schema, int(size))
+        address = cls(parts.dsn, schema, int(size))
         address.parameters()
         return address
 
@@ -69,13 +67,38 @@ class Address(NamedTuple):
         except psycopg.Error as error:
             found = _WRONG.search(str(error))  # any other reason may quote the password
             told = f"the parameter {found[1]!r} cannot be read" if found else "a part of it cannot be read"
-            hint = "check it, and percent-encode special characters of user, password and values (@ as %40, = as %3D)"
-            raise ConfigError(f"{self} is no address of a store: {told}", hint) from None
+            raise ConfigError(f"{self} is no address of a store: {told}", HINT) from None
+        if any("@" in host[1:] for host in str(given.get("host", "")).split(",")):  # an abstract socket begins with it
+            raise ConfigError("an address of a store has an @ in its host: a part of the password, perhaps", HINT)
         several = {"target_session_attrs": _WRITABLE} if "," in str(given.get("host", "")) else {}
         return {**_PARAMETERS, **several, **given}
 
     def __str__(self) -> str:
-        return without_password(self.dsn) + (f"?schema={self.schema}" if self.schema != SCHEMA else "")
+        safe = shown(self.dsn)
+        return safe if self.schema == SCHEMA else f"{safe}{'&' if '?' in safe else '?'}schema={self.schema}"
+
+    def tables(self) -> frozenset[Tables]:
+        """Return where the tables may be: for each host its port, database and schema, with libpq's defaults.
+
+        Other names of a host are not looked up; addresses with a host in common lead to the same tables.
+        """
+        usual = {one.keyword.decode(): (one.val or b"").decode() for one in Conninfo.get_defaults()}
+        given = {**{name: value for name, value in usual.items() if value}, **self.parameters()}
+        hosts = str(given.get("hostaddr") or given.get("host") or "").lower().split(",")
+        ports = str(given.get("port", DEFAULT_PORT)).split(",")
+        database = str(given.get("dbname") or given.get("user") or "")
+        several = ports * len(hosts) if len(ports) == 1 else ports
+        places = zip_longest(hosts, several[: len(hosts)], fillvalue="")
+        return frozenset(Tables(host, port or DEFAULT_PORT, database, self.schema) for host, port in places)
+
+
+class Tables(NamedTuple):
+    """Place of the tables of a store: addresses that lead to the same one name the same store."""
+
+    host: str
+    port: str
+    database: str
+    schema: str
 
 
 class PoolStatus(NamedTuple):
