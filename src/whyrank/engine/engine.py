@@ -782,10 +782,16 @@ def prepare_place(path: Path) -> None:
         path.parent.mkdir(mode=0o700, exist_ok=True)
 
 
-def check_store(path: Path) -> None:
-    """Refuse a path that can be no store, without touching it; a path that does not exist is accepted."""
+def check_store(place: Path | settings.StoreUrl) -> None:
+    """Refuse a path or an address that can be no store, without touching it; it need not exist."""
     from ..storage.sqlite.schema import check_file
 
+    if not isinstance(place, Path):
+        from ..storage.postgres.pool import Address  # psycopg takes a tenth of a second to import
+
+        Address.parse(place.url)
+        return
+    path = place
     with _usable(path):
         is_there = path.exists()
     if is_there:

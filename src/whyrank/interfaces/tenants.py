@@ -56,19 +56,17 @@ def served_to(asked: argparse.Namespace) -> ServedTenants:
     return ServedTenants([only], token.is_new)
 
 
-def check_stores(whom: ServedTenants, check: Callable[[Path], None]) -> None:
-    """Refuse paths that cannot be stores; a failing named tenant is reported, the others are served.
+def check_stores(whom: ServedTenants, check: Callable[[Path | settings.StoreUrl], None]) -> None:
+    """Refuse paths and addresses that cannot be stores; a failing named tenant is reported, the others are served.
 
     The folder of a named tenant's store is created: its path comes from a file, not from a hasty command line.
     """
     for one in whom.tenants:
         try:
-            if not isinstance(one.store, Path):
-                continue
-            if one.name:
+            if one.name and isinstance(one.store, Path):
                 _make_folder(one.store.parent)
             check(one.store)
-        except StoreError as error:
+        except (StoreError, ConfigError) as error:
             if not one.name:
                 raise
             print(visible(f"whyrank: {one.name} cannot be served: {error}"), file=sys.stderr, flush=True)

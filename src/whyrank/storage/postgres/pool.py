@@ -52,7 +52,8 @@ class Address(NamedTuple):
         schema, size = own["schema"].lower(), own["pool_size"]
         if not _SCHEMA_NAME.fullmatch(schema) or schema == "information_schema":
             raise ConfigError(
-                f"{own['schema']!r} is no name of a schema", "write postgresql://USER@HOST/DATABASE?schema=NAME"
+                f"{own['schema']!r} is no name of a schema",
+                "use letters from a to z, digits and _, at most 63, and no name that begins with pg_ or a digit",
             )
         if not size.isdecimal() or not 1 <= int(size) <= _MOST:
             raise ConfigError(f"pool_size={size} is no number of connections", f"give one from 1 to {_MOST}")
