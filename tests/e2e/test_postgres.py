@@ -86,6 +86,14 @@ def test_the_doctor_finds_and_repairs_damage_of_tables(call: Run, store: str, st
     assert "Suzy Winter drinks coffee" in call("search", "what does Suzy drink?", "--store", store).out
 
 
+def test_an_altered_chunk_comes_back_with_its_file_after_a_repair(call: Run, store: str) -> None:
+    change(store, "UPDATE SCHEMA.memories SET text = 'altered' WHERE kind = 'chunk'")
+    assert call("doctor", "--repair", "--store", store).status == 6  # their texts are in the files alone
+    assert call("ingest", "notes", "--store", store).status == 0
+    assert call("doctor", "--store", store).out.startswith("tables: in order\n")
+    assert "behind the flour" in call("search", "where is the tin?", "--store", store).out
+
+
 def test_the_doctor_names_memories_that_cannot_be_restored(call: Run, store: str) -> None:
     change(store, "UPDATE SCHEMA.memories SET text = 'x', embed_text = 'y' WHERE kind = 'fact'")
     done = call("doctor", "--repair", "--store", store)

@@ -26,13 +26,17 @@ _ROWS_AT_ONCE = 1_000  # that are fetched together
 _REINDEXED = frozenset({"words", "names", "embedded"})  # made anew by reading every memory again
 _BLOATED_SHARE, _BLOATED_ROWS = 0.5, 10_000  # dead rows for a living one, and at least so many
 _VACUUM = "`whyrank doctor --repair` runs VACUUM; leave autovacuum on, and look for transactions that stay open"
-_FROM_BACKUP = "ingest their files again, or restore them from a backup of the server"
+_FROM_BACKUP = "run `whyrank doctor --repair` and ingest their files again, or restore a backup of the server"
 _HINTS = {
     "texts": "`whyrank doctor --repair` restores them",
     "altered": "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`",
 }
 _ROWS_CHECKED = f"SELECT row, {', '.join(CHECKED_COLUMNS)} FROM memories"
 _RESTORED = "UPDATE memories SET text = ? WHERE row = ?"
+_FORGOTTEN = (
+    "DELETE FROM files AS f WHERE EXISTS "
+    "(SELECT 1 FROM memories AS m WHERE m.row = ? AND m.scope = f.scope AND m.path = f.path)"
+)
 _RECOUNTED = (
     "UPDATE scopes AS s SET numbers = m.last + 1 FROM (SELECT scope, max(number) AS last FROM memories "
     "GROUP BY scope) AS m WHERE m.scope = s.scope AND s.numbers <= m.last"
@@ -95,8 +99,8 @@ def repair_server(
 ) -> None:
     """Repair derived rows `in_place`, as those of a file; where words or names are damaged, mark all as stale."""
     codes = {finding.code for finding in found}
-    if codes & {"texts", "scopes"}:
-        altered = [name for finding in found if finding.code == "texts" for name in finding.names]
+    altered = [name for finding in found for name in finding.names]
+    if altered or "scopes" in codes:
         database.attempt(lambda: _restore(database, altered))
     if codes & IN_PLACE:
         database.attempt(lambda: in_place(database))
@@ -108,13 +112,21 @@ def repair_server(
 
 
 def _restore(database: PostgresDatabase, altered: Sequence[str]) -> None:
-    """Restore altered texts from the texts that were embedded, and the counts of scopes from their memories."""
+    """Restore altered texts from the texts that were embedded, and the counts of scopes from their memories.
+
+    The file of a memory that cannot be restored is forgotten, so that the next ingest takes it for a new one.
+    """
     with database.writing() as connection:
         for name in altered:
-            row, *columns = connection.execute(f"{_ROWS_CHECKED} WHERE id = ?", (name,)).fetchone()
+            found = connection.execute(f"{_ROWS_CHECKED} WHERE id = ?", (name,)).fetchone()
+            if found is None:  # its damaged id was shown as another
+                continue
+            row, *columns = found
             one = check_row(row, tuple(columns))
             if one.wrong == "texts" and one.memory is not None:
                 connection.execute(_RESTORED, (one.memory.text, row))
+            elif one.wrong:
+                connection.execute(_FORGOTTEN, (row,))
         connection.execute(_RECOUNTED)
         raise_generation(connection)
 
