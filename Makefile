@@ -43,6 +43,7 @@ bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.over
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.ingesting
+	$(BIN)/python -m benchmarks.servers
 	$(BIN)/python -m benchmarks --sizes 10k,100k --out docs/benchmarks
 	$(BIN)/python -m benchmarks --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
 	$(BIN)/python -m benchmarks --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
