@@ -159,7 +159,8 @@ def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float)
     words = {identity: [TermValue("tea", "words", "own", score)] for identity, score in scores.items()}
     if name == "vector":
         return Signal(name, scores, coverage, floor=draw(st.sampled_from([0.0, 0.7])))
-    return Signal(name, scores, coverage, words, mass=draw(st.floats(0.0, 40.0)))
+    memories = draw(st.one_of(st.none(), st.integers(0, 300)))
+    return Signal(name, scores, coverage, words, mass=draw(st.floats(0.0, 40.0)), memories=memories)
 
 
 def _run(draw: st.DrawFn, signal: Signal) -> Run:

@@ -230,6 +230,7 @@ def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[
         "coverage": column_of(signal.coverage, ids) if signal.coverage else None,
         "floor": signal.floor,
         "mass": signal.mass,
+        "memories": signal.memories,
         "terms": _terms(signal, ids),
         "is_evidence": name in context.signals,
     }

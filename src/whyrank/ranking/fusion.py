@@ -158,17 +158,27 @@ class AboveFloor(Linear):
 
 @dataclass(frozen=True)
 class AgainstMass(Linear):
-    """score/max(best, min(share · mass, most)), the mass being the idf of all query terms, in nats."""
+    """score/max(best, f · min(share · mass, most)), the mass being the idf of all query terms, in nats.
+
+    f is ln(few)/ln(memories), from 1 to `strictness`: among few memories incidental words are as rare as telling ones.
+    """
 
     share: float = 0.5
     most: float = 10.0
+    few: int = 200
+    strictness: float = 1.3
 
     def __post_init__(self) -> None:
         check_finite(self)
+        if self.few < 1 or self.strictness < 1:
+            raise ConfigError(f"few is {self.few} and strictness {self.strictness}", "give numbers from 1 on")
 
     def bounds(self, signal: Signal | None) -> tuple[float, float]:
-        """Return 0 and a share of the mass of a signal; a foreign one has none."""
-        return 0.0, 0.0 if signal is None or signal.mass is None else min(self.share * signal.mass, self.most)
+        """Return 0 and a share of the mass of a signal, more of it among few memories; a foreign one has none."""
+        if signal is None or signal.mass is None:
+            return 0.0, 0.0
+        factor = 1.0 if signal.memories is None else math.log(self.few) / math.log(max(signal.memories, 2))
+        return 0.0, min(max(factor, 1.0), self.strictness) * min(self.share * signal.mass, self.most)
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class Signal:
     """Values of one kind of evidence for candidates, listed or not; coverage is a share of the possible.
 
     The terms of a candidate add up to its value, from left to right. `floor` is the value of unrelated texts (of
-    vectors), `mass` the idf of all query terms (of words); None where it is unknown.
+    vectors), `mass` the idf of all query terms (of words), `memories` the count of visible ones; None where unknown.
     """
 
     name: str
@@ -145,6 +145,7 @@ class Signal:
     terms: Mapping[MemoryId, Sequence[TermValue]] = field(default_factory=dict)
     floor: float | None = None
     mass: float | None = None
+    memories: int | None = None
 
     def terms_of(self, identity: MemoryId) -> Sequence[TermValue]:
         """Return the contribution of each term to a candidate's value; none where the value is 0."""

@@ -84,6 +84,22 @@ def test_words_get_the_whole_vote_from_half_of_what_is_asked_for_or_from_ten_nat
     assert many([5.0], [1]) == [0.5]  # 10 and not 30 is enough in a long question
 
 
+def test_words_need_more_for_the_whole_vote_among_few_memories() -> None:
+    # ln 200/ln 100 = 1.1505; at most 1.3, and from 200 memories on 1
+    factors = {2: 1.3, 50: 1.3, 100: 1.1505, 200: 1.0, 1_000_000: 1.0}
+    for memories, factor in factors.items():
+        short, long = (Signal("keyword", {}, mass=mass, memories=memories) for mass in (8.0, 60.0))
+        assert AgainstMass().bounds(short) == pytest.approx((0.0, factor * 4.0), abs=1e-4)
+        assert AgainstMass().bounds(long) == pytest.approx((0.0, factor * 10.0), abs=1e-3)
+    assert AgainstMass().bounds(Signal("keyword", {}, mass=8.0, memories=0))[1] == pytest.approx(1.3 * 4.0)
+
+
+@pytest.mark.parametrize("given", [{"few": 0}, {"strictness": 0.9}, {"strictness": math.nan}])
+def test_a_rule_for_few_memories_that_asks_for_less_is_refused(given: dict[str, float]) -> None:
+    with pytest.raises(ConfigError):
+        AgainstMass(**given)  # type: ignore[arg-type]  # wrong on purpose
+
+
 def test_without_a_floor_and_a_mass_the_best_has_the_whole_vote() -> None:
     foreign = Signal("theirs", {})
     assert AboveFloor().bounds(foreign) == AgainstMass().bounds(foreign) == (0.0, 0.0)

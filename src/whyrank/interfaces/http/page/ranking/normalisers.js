@@ -12,11 +12,17 @@ export function isByRank(normaliser) {
 }
 
 /** Return the normaliser with the numbers of a signal, where it is one that every signal gives numbers of its own. */
-export function settledFor(normaliser, { floor, mass }) {
-  const { kind, least, share, most } = normaliser;
+export function settledFor(normaliser, { floor, mass, memories }) {
+  const { kind, least } = normaliser;
   if (kind === "above-floor") return theoreticalOf(floor ?? 0, floor === null ? 0 : least * (1 - floor));
-  if (kind === "against-mass") return theoreticalOf(0, mass === null ? 0 : Math.min(share * mass, most));
+  if (kind === "against-mass") return theoreticalOf(0, mass === null ? 0 : shareOf(normaliser, mass, memories));
   return normaliser;
+}
+
+/** A share of the mass, and more of it among few memories. */
+function shareOf({ share, most, few, strictness }, mass, memories) {
+  const factor = memories === null ? 1 : Math.log(few) / Math.log(Math.max(memories, 2));
+  return Math.min(Math.max(factor, 1), strictness) * Math.min(share * mass, most);
 }
 
 function theoreticalOf(minimum, least) {
