@@ -112,11 +112,15 @@ def found_in(file: Path, canaries: Iterable[Canary]) -> list[bytes]:
 def stale_signs(file: Path) -> int:
     """Count the signs that are kept of vectors that are gone."""
     connection = connect(str(file))
-    known = {entry for (entry,) in connection.execute("SELECT entry FROM vectors")}
-    blocks = [blob for (blob,) in connection.execute("SELECT entries FROM sign_blocks")]
+    known = {*connection.execute("SELECT scope, space, number FROM vectors")}
+    blocks = connection.execute("SELECT scope, space, first, present FROM sign_blocks").fetchall()
     connection.close()
     assert blocks
-    return sum(entry not in known for blob in blocks for entry in np.frombuffer(blob[4:], "<i8").tolist() if entry)
+    return sum(
+        (scope, space, first + place) not in known
+        for scope, space, first, blob in blocks
+        for place in np.flatnonzero(np.unpackbits(np.frombuffer(blob[4:], np.uint8), bitorder="little")).tolist()
+    )
 
 
 def _listed_words(file: Path, sought: Iterable[str]) -> Iterator[str]:

@@ -141,7 +141,7 @@ SEALED = {
     "posting_tokens": ("tokens",),
     "posting_segments": ("directory",),
     "vectors": ("checksum", "vector"),
-    "sign_blocks": ("entries", "signs"),
+    "sign_blocks": ("present", "signs"),
 }
 _KEYS = {
     "meta": "key", "scopes": "scope", "records": "scope, first", "files": "scope, path", "write_keys": "scope, key",

@@ -458,8 +458,8 @@ class Spaces(Protocol):
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
 
-    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
-        """Return those of these embedded texts that already have a vector in the space."""
+    def known_vectors(self, hashes: Iterable[str], space: str, scope: Scope) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space and scope."""
 
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
         """Return up to `limit` texts behind a place that need a vector, without those to retry after `due`."""

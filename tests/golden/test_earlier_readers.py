@@ -69,8 +69,9 @@ def test_nothing_but_words_changes(store: Path) -> None:
         def all_there_is() -> tuple[object, ...]:
             memories = engine._store.browse(Where(SCOPES, include_superseded=True, now=0.0), 100)
             kept = engine._store.vectors([memory.id for memory in memories], engine.models.space, SCOPES)
-            tables = ("vectors", "history", "write_keys", "files", "embedding_failures")
-            rows = [engine._store._read(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]  # type: ignore[attr-defined]
+            tables = ("history", "write_keys", "files", "embedding_failures")
+            read = ["SELECT scope, space, hash, vector FROM vectors", *(f"SELECT * FROM {table}" for table in tables)]
+            rows = [engine._store._read(f"{statement} ORDER BY 1, 2, 3") for statement in read]  # type: ignore[attr-defined]
             return memories, {key: np.asarray(vector).tolist() for key, vector in kept.items()}, rows
 
         before = all_there_is()

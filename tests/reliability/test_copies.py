@@ -66,7 +66,7 @@ def exported(place: str, folder: Path) -> list[str]:
         return lines.getvalue().splitlines()
 
 
-def vectors_in(place: str) -> dict[tuple[str, str], bytes]:
+def vectors_in(place: str) -> dict[tuple[str, str, str], bytes]:
     with closing(opened(place)) as store:
         return {key: blob for part in store.parts(store.scopes(), 100) for key, blob in part.vectors.items()}
 

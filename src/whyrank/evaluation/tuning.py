@@ -653,8 +653,11 @@ def _write(stage: TuningSetup, memories: Sequence[Memory]) -> None:
         if stage.embedder is not None:
             space = stage.embedder.fingerprint
             texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            known = stage.store.known_vectors(texts, space)
-            missing = [key for key in texts if key not in known]
+            known = set[tuple[Scope, str]]()
+            for scope in {entry.memory.scope for entry in entries}:
+                known |= {(scope, key) for key in stage.store.known_vectors(texts, space, scope)}
+            lacking = (one for one in entries if (one.memory.scope, one.embed_hash) not in known)
+            missing = list(dict.fromkeys(one.embed_hash for one in lacking))
             rows = stage.embedder.documents([texts[key] for key in missing])
             vectors = {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
             changes = replace(changes, space=space, vectors=vectors)

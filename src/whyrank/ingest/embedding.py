@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..analysis.document import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch, StoreError
 from ..protocols import LEASE_SECONDS, Changes, Embedder, Failure, Store, Vector
-from ..types.memory import NEVER, lone_row, squares_of, unit_rows
+from ..types.memory import NEVER, Scope, lone_row, squares_of, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -192,12 +192,17 @@ class Desk:
 
     def lack(self, changes: Changes) -> Lack:
         """Return the texts to be stored that have no vector, and the failures of this space."""
-        texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
+        texts: dict[Scope, dict[str, str]] = {}
+        for entry in changes.put:
+            texts.setdefault(entry.memory.scope, {})[entry.embed_hash] = entry.embed_text
         with self.store.reading():
             failures = self.store.failures(self.space)
-            known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
+            known = {*changes.vectors, *changes.failures}
             known |= {failure.hash for failure in failures if failure.next_try >= NEVER}
-            missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+            missing: dict[str, str] = {}
+            for scope, theirs in texts.items():
+                here = self.store.known_vectors(theirs, self.space, scope) | known
+                missing |= {text_hash: text for text_hash, text in theirs.items() if text_hash not in here}
             return Lack(missing, [failure for failure in failures if failure.next_try < NEVER])
 
     def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:

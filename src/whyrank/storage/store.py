@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .backend import Backend
     from .transfer import Mode, StoredPart, Taken
 
-_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
+_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.scope = m.scope AND v.space = ? AND v.number = m.number)"
 _SEEN = "scope IN (SELECT value FROM json_each(?))"
 _SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; a value that is no text was damaged
 _T = TypeVar("_T")
@@ -376,7 +376,7 @@ class IndexedStore:
         if damaged:
             with self._backend.writing() as connection:
                 self._writing(connection).drop_vectors(space, damaged)
-        return len(damaged)
+        return sum(map(len, damaged.values()))
 
     def purge(self) -> tuple[str, ...]:
         """Erase all bytes of deleted memories from the file and its log; return messages on what may remain."""
@@ -493,17 +493,15 @@ class IndexedStore:
 
     def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
         """Count the vectors of each embedding space that belong to memories of some scopes."""
-        hashes = f"SELECT embed_hash FROM memories WHERE {_SEEN}"
         rows = self._read(
-            f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
-            theirs,
+            f"SELECT space, count(*) FROM vectors WHERE {_SEEN} AND typeof(space) = 'text' GROUP BY space", theirs
         )
         return dict(sorted((space, count) for space, count in rows if isinstance(space, str)))
 
-    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
-        """Return those of these embedded texts that already have a vector in the space."""
+    def known_vectors(self, hashes: Iterable[str], space: str, scope: Scope) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space and scope."""
         with self._backend.reading() as snapshot:
-            return metadata.hashes_with_vectors(snapshot.connection, space, hashes)
+            return metadata.hashes_with_vectors(snapshot.connection, space, str(scope), hashes)
 
     def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
         """Lease up to `limit` texts without a vector that are due and that nobody else embeds."""
@@ -537,9 +535,9 @@ class IndexedStore:
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then its metadata; return their number."""
-        dropped, after = 0, 0
+        dropped, after = 0, ""
 
-        def drop(connection: Connection) -> tuple[int, int]:
+        def drop(connection: Connection) -> tuple[int, str]:
             count, last = metadata.drop_vectors(connection, space, after)
             if not count:
                 metadata.forget_space(connection, space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from hashlib import blake2b
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -18,10 +18,10 @@ from .sqlite.database import Connection, Row, meta_value, rows_of
 from .sqlite.metadata import READERS, stretches_in
 from .sqlite.postings.format import tokens_in
 from .sqlite.rows import COLUMNS, SELECT, read_row, text_embedded
-from .sqlite.vectors.table import is_vector, vector_bytes
+from .sqlite.vectors.table import is_vector, place_mask, vector_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..types.memory import MemoryId
     from .sqlite.top_k import KeywordIndex
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Mode = Literal["mirror", "add", "merge"]
 WriteKey = tuple[str, str, str, str]  # scope, key, memory, content
 Past = tuple[float, str]  # moment of a change, and the former fields as JSON
-VectorKey = tuple[str, str]  # space, hash of the embedded text
+VectorKey = tuple[str, str, str]  # scope, space, hash of the embedded text
 
 _LISTED = "IN (SELECT value FROM json_each(?))"
 _MEMORY = f"m.row, m.scope, m.number, {SELECT}, m.embed_hash, m.checksum, m.letters, m.dates, m.embed_text"
@@ -143,11 +143,11 @@ class StoredPart(NamedTuple):
     def only(self, is_wanted: Callable[[StoredMemory], bool]) -> StoredPart:
         """Return the part with some of its memories, and what belongs to them."""
         memories = [one for one in self.memories if is_wanted(one)]
-        ids, hashes = {one.id for one in memories}, {one.hash for one in memories}
+        ids, texts = {one.id for one in memories}, {(one.scope, one.hash) for one in memories}
         return self._replace(
             memories=memories,
             keys=[one for one in self.keys if one[2] in ids],
-            vectors={key: vector for key, vector in self.vectors.items() if key[1] in hashes},
+            vectors={key: vector for key, vector in self.vectors.items() if (key[0], key[2]) in texts},
         )
 
 
@@ -202,7 +202,7 @@ def _with_all(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) 
     ):
         history[identity].append((changed, was))
     keys = rows_of(connection, f"SELECT scope, key, memory, content FROM write_keys WHERE memory {_LISTED}", (ids,))
-    vectors, damaged = _vectors(connection, {one.hash for one in memories})
+    vectors, damaged = _vectors(connection, memories)
     return StoredPart(
         memories, history, [*map(tuple, keys)], vectors, damaged, meta_value(connection, "language") or ""
     )
@@ -222,22 +222,27 @@ def _tokens(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) ->
     return {row: tokens_in(connection, scope, number, row, blobs.get(row)) for row, scope, number, *_ in rows}
 
 
-def _vectors(connection: Connection, hashes: Collection[str]) -> tuple[dict[VectorKey, bytes], int]:
-    """Return the sound vectors of some texts in every space, and the number of damaged ones."""
+def _vectors(connection: Connection, memories: Sequence[StoredMemory]) -> tuple[dict[VectorKey, bytes], int]:
+    """Return the sound vectors of memories in every space, by scope, space and text, and the number of damaged ones."""
     found: dict[VectorKey, bytes] = {}
     sizes: dict[str, int | None] = {}
     damaged = 0
-    for space, *vector in rows_of(
-        connection,
-        f"SELECT space, hash, checksum, vector FROM vectors WHERE hash {_LISTED} ORDER BY entry",
-        (json.dumps([*hashes]),),
-    ):
-        if space not in sizes:
-            sizes[space] = vector_bytes(connection, space)
-        if is_vector(sizes[space], *vector):
-            found[space, vector[0]] = vector[2]
-        else:
-            damaged += 1
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for one in memories:
+        numbers[one.scope].append(one.number)
+    for scope, theirs in numbers.items():
+        for number, space, *vector in rows_of(
+            connection,
+            f"SELECT number, space, hash, checksum, vector FROM vectors WHERE scope = ? AND number {_LISTED} "
+            "ORDER BY number",
+            (scope, json.dumps(theirs)),
+        ):
+            if space not in sizes:
+                sizes[space] = vector_bytes(connection, space)
+            if is_vector(sizes[space], place_mask(scope, number), *vector):
+                found[scope, space, vector[0]] = vector[2]
+            else:
+                damaged += 1
     return found, damaged
 
 
@@ -288,8 +293,7 @@ class Takeover:
         left_out = {one.id for one in self.unlike}
         self._held = [one for one in part.memories if one.id not in left_out]
         self.keys = self._missing_keys(connection)
-        self._stale: set[str] = set()  # hashes of texts whose vectors are replaced
-        self.vectors = self._missing_vectors(connection)
+        self.vectors = self._missing_vectors(known)
 
     def _missing_keys(self, connection: Connection) -> list[WriteKey]:
         held, anew = {one.id for one in self._held}, {*self.replaced}
@@ -310,20 +314,13 @@ class Takeover:
                 self.unlike.append(Unlike(memory, f"its key {key!r} belongs to {told[0]} in the destination"))
         return missing
 
-    def _missing_vectors(self, connection: Connection) -> dict[str, dict[str, bytes]]:
-        hashes = {one.hash for one in self._held}
-        known = {
-            (space, text_hash): vector
-            for space, text_hash, vector in rows_of(
-                connection, f"SELECT space, hash, vector FROM vectors WHERE hash {_LISTED}", (json.dumps([*hashes]),)
-            )
-        }
-        missing: dict[str, dict[str, bytes]] = defaultdict(dict)
-        for (space, text_hash), vector in self._part.vectors.items():
-            told = known.get((space, text_hash))
-            if text_hash in hashes and (told is None or (self._mode == "mirror" and told != vector)):
-                missing[space][text_hash] = vector
-                self._stale |= {text_hash} if told is not None else set()
+    def _missing_vectors(self, known: StoredPart) -> dict[tuple[str, str], dict[str, bytes]]:
+        texts = {(one.scope, one.hash) for one in self._held}
+        missing: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
+        for (scope, space, text_hash), vector in self._part.vectors.items():
+            told = known.vectors.get((scope, space, text_hash))
+            if (scope, text_hash) in texts and (told is None or (self._mode == "mirror" and told != vector)):
+                missing[scope, space][text_hash] = vector
         return missing
 
     @property
@@ -336,20 +333,23 @@ class Takeover:
         """Return the outcome, once the changes are stored."""
         history = sum(len(self._part.history.get(one.id, ())) for one in self.new)
         unlike = len({one.id for one in self.unlike} - {one.id for one in self.new})
+        spaces = Counter[str]()
+        for (_, space), vectors in self.vectors.items():
+            spaces[space] += len(vectors)
         return Taken(
             [one.id for one in self.new], self.replaced, len(self._part.memories) - len(self.new) - unlike, self.unlike,
-            {space: len(vectors) for space, vectors in self.vectors.items()}, len(self.keys), history,
+            spaces, len(self.keys), history,
         )  # fmt: skip
 
     def apply(self, writer: Writer) -> None:
         """Store all of it, in the transaction of a writer."""
         history = [(one.id, *past) for one in self.new for past in self._part.history.get(one.id, ())]
         vectors = {
-            space: {text_hash: np.frombuffer(blob, "<f4") for text_hash, blob in blobs.items()}
-            for space, blobs in self.vectors.items()
+            key: {text_hash: np.frombuffer(blob, "<f4") for text_hash, blob in blobs.items()}
+            for key, blobs in self.vectors.items()
         }
         entries = [one.entry() for one in self.new]
-        writer.take_over(entries, self.replaced, history, self.keys, vectors, self._stale, self._part.language)
+        writer.take_over(entries, self.replaced, history, self.keys, vectors, self._part.language)
 
 
 def _begins(longer: Sequence[Past], shorter: Sequence[Past]) -> bool:
@@ -377,16 +377,17 @@ class Digests:
 
     def add(self, part: StoredPart, is_meant: Callable[[MemoryId], bool]) -> None:
         """Count memories, and their history, keys and vectors."""
-        spaces: dict[str, list[str]] = defaultdict(list)
-        for space, text_hash in part.vectors:
-            spaces[text_hash].append(space)
+        spaces: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for scope, space, text_hash in part.vectors:
+            spaces[scope, text_hash].append(space)
         for one in part.memories:
             if is_meant(one.id):
                 self.put(one.scope, "memories", one.whole)
                 for place, past in enumerate(part.history.get(one.id, ())):
                     self.put(one.scope, "history rows", (one.id, place, *past))
-                for space in spaces.get(one.hash, ()):
-                    self.put(one.scope, f"vectors of {space}", (one.id, _digest(part.vectors[space, one.hash])))
+                for space in spaces.get((one.scope, one.hash), ()):
+                    vector = part.vectors[one.scope, space, one.hash]
+                    self.put(one.scope, f"vectors of {space}", (one.id, _digest(vector)))
         for scope, key, memory, content in part.keys:
             if is_meant(memory):
                 self.put(scope, "keys", (key, memory, content))

@@ -416,7 +416,7 @@ class MemoryStore(MemoryReaders):
     def __init__(self) -> None:
         self._entries: dict[MemoryId, Entry] = {}
         self._files: dict[tuple[Scope, str], FileRecord] = {}
-        self._vectors: dict[tuple[str, str], Vector] = {}
+        self._vectors: dict[tuple[Scope, str, str], Vector] = {}  # by scope, space and hash of the embedded text
         self._notes: dict[str, str] = {}
         self._past = Past()
         self._failures: dict[tuple[str, str], Failure] = {}
@@ -471,11 +471,15 @@ class MemoryStore(MemoryReaders):
             self._files.pop(place, None)
         for record in changes.files:
             self._files[record.scope, record.path] = record
-        for text_hash, vector in changes.vectors.items():
-            self._vectors[changes.space, text_hash] = vector / np.linalg.norm(vector)
+        scopes = {entry.memory.scope for entry in changes.put}
+        for entry in self._entries.values():
+            vector = changes.vectors.get(entry.embed_hash)
+            if vector is not None and (not scopes or entry.memory.scope in scopes):
+                self._vectors[entry.memory.scope, changes.space, entry.embed_hash] = vector / np.linalg.norm(vector)
         self._notes |= changes.notes
         alive = {entry.embed_hash for entry in self._entries.values()}
-        self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
+        held = {(entry.memory.scope, entry.embed_hash) for entry in self._entries.values()}
+        self._vectors = {key: vector for key, vector in self._vectors.items() if (key[0], key[2]) in held}
         for text_hash, failure in {**changes.failures, **dict.fromkeys(changes.vectors)}.items():
             self._failures.pop((changes.space, text_hash), None)
             self._leases.pop((changes.space, text_hash), None)
@@ -689,8 +693,11 @@ class MemoryStore(MemoryReaders):
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors of those of these memories that have one and may be seen."""
-        hashes = {identity: self._entries[identity].embed_hash for identity in self.get(ids, scopes)}
-        return {key: self._vectors[space, known] for key, known in hashes.items() if (space, known) in self._vectors}
+        found = {key: self._vector(self._entries[key], space) for key in self.get(ids, scopes)}
+        return {key: vector for key, vector in found.items() if vector is not None}
+
+    def _vector(self, entry: Entry, space: str) -> Vector | None:
+        return self._vectors.get((entry.memory.scope, space, entry.embed_hash))
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the memories visible to the scopes."""
@@ -703,19 +710,28 @@ class MemoryStore(MemoryReaders):
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
-        names = sorted({space for space, _ in self._vectors})
-        return {name: sum(1 for space, _ in self._vectors if space == name) for name in names}
+        return self._count_vectors(self._entries.values())
 
-    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
-        """Return those of these embedded texts that already have a vector in the space."""
-        return {text_hash for text_hash in hashes if (space, text_hash) in self._vectors}
+    def _count_vectors(self, entries: Iterable[Entry]) -> dict[str, int]:
+        held = Counter((entry.memory.scope, entry.embed_hash) for entry in entries)
+        counts = Counter[str]()
+        for scope, space, text_hash in self._vectors:
+            counts[space] += held[scope, text_hash]
+        return {space: count for space, count in sorted(counts.items()) if count}
+
+    def known_vectors(self, hashes: Iterable[str], space: str, scope: Scope) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space and scope."""
+        return {text_hash for text_hash in hashes if (scope, space, text_hash) in self._vectors}
 
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
         """Return up to `limit` texts after a place that lack a vector, except those to retry after `due`."""
-        texts = ((entry.embed_hash, entry.embed_text) for entry in self._entries.values())
         later = {one.hash for one in self.failures(space) if due is not None and one.next_try > due}
-        placed = (Waiting(key, text, place) for place, (key, text) in enumerate(texts, 1) if key not in later)
-        return [one for one in placed if one.place > after and (space, one.hash) not in self._vectors][:limit]
+        placed = (
+            Waiting(entry.embed_hash, entry.embed_text, place)
+            for place, entry in enumerate(self._entries.values(), 1)
+            if entry.embed_hash not in later and self._vector(entry, space) is None
+        )
+        return [one for one in placed if one.place > after][:limit]
 
     def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
         """Lease texts without a vector that are due and leased to nobody."""
@@ -744,14 +760,14 @@ class MemoryStore(MemoryReaders):
 
     def dimensions(self, space: str) -> int | None:
         """Return the dimension of the vectors of a space, if it holds one."""
-        return next((vector.size for (owner, _), vector in self._vectors.items() if owner == space), None)
+        return next((vector.size for (_, owner, _), vector in self._vectors.items() if owner == space), None)
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space."""
-        before = len(self._vectors)
-        self._vectors = {key: vector for key, vector in self._vectors.items() if key[0] != space}
+        dropped = self.spaces().get(space, 0)
+        self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] != space}
         self._failures = {key: failure for key, failure in self._failures.items() if key[0] != space}
-        return before - len(self._vectors)
+        return dropped
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
@@ -799,12 +815,10 @@ class MemoryStore(MemoryReaders):
         """Count the memories of the store, or those that these scopes see."""
         entries = self._seen(scopes)
         names = Counter(str(entry.memory.scope) for entry in entries)
-        vectors = Counter(name for name, text in self._vectors if text in {entry.embed_hash for entry in entries})
         files = sum(scopes is None or owner in scopes for owner, _ in self._files)
-        waiting = sum((space, entry.embed_hash) not in self._vectors for entry in entries)
-        spaces = self.spaces() if scopes is None else dict(sorted(vectors.items()))
+        waiting = sum(self._vector(entry, space) is None for entry in entries)
         whole = 0 if scopes is None else None
-        counted = (len(entries), files, dict(sorted(names.items())), spaces, waiting, whole)
+        counted = (len(entries), files, dict(sorted(names.items())), self._count_vectors(entries), waiting, whole)
         return StoreStatus("memory", 0, "exact", *counted, "dictionaries")
 
     def _seen(self, scopes: frozenset[Scope] | None) -> list[Entry]:
@@ -832,7 +846,7 @@ class MemoryStore(MemoryReaders):
     def _cosine(self, entry: Entry, vector: Vector, space: str) -> float | None:
         import numpy as np
 
-        stored = self._vectors.get((space, entry.embed_hash))
+        stored = self._vector(entry, space)
         if stored is None:
             return None
         return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())

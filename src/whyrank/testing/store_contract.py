@@ -591,7 +591,7 @@ class SpaceContract:
         assert store.status(space).without_vector == 1
         store.write(Changes(space=space, vectors={text_hash: self.embedder.query(text)}))
         assert store.without_vector(space, 10) == []
-        assert store.known_vectors([text_hash, "other"], space) == {text_hash}
+        assert store.known_vectors([text_hash, "other"], space, GLOBAL) == {text_hash}
 
     def test_one_goes_on_behind_a_place(self, tmp_path: Path) -> None:
         """A batch begins where the one before ended."""

@@ -182,7 +182,7 @@ def test_a_text_is_embedded_by_the_model_that_has_taken_over(path: Path, is_drop
     other.close()
 
 
-def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None:
+def test_a_vector_that_a_text_gets_stays_in_its_scope(path: Path) -> None:
     bare, engine = modelled(path), modelled(path, "small")
     [fact] = stored(engine, "Robin drinks tea")
     texts = [f"parcel {number} waits" for number in range(BLOCK)]
@@ -194,14 +194,16 @@ def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None
         found = engine._store.nearest(model.query("parcel waits"), model.fingerprint, where, BLOCK)
         return {one.id for one in found.candidates}
 
-    assert near(engine) == set()
-    for text in texts[:2]:  # the vector of the first has an owner when the fact says something else again
+    for text in texts[:2]:
         quick(engine).update(fact.id, text=text)
-    assert near(engine) == near(modelled(path, "small")) == {one.id for one in others[:2]}
+    assert near(engine) == near(modelled(path, "small")) == set()
+    assert engine.models.embed().embedded == BLOCK
+    assert near(engine) == near(modelled(path, "small")) == {one.id for one in others}
     with engine._store.reading():
         reader = engine._store._database.reader()  # type: ignore[attr-defined]
-        [[entries]] = reader.execute("SELECT entries FROM sign_blocks WHERE scope = 'user:1'").fetchall()
-    assert np.count_nonzero(np.frombuffer(check_body(entries, model.fingerprint, "user:1", 0), "<i8")) == 2
+        [[present]] = reader.execute("SELECT present FROM sign_blocks WHERE scope = 'user:1'").fetchall()
+    bits = np.unpackbits(np.frombuffer(check_body(present, model.fingerprint, "user:1", 0), np.uint8))
+    assert np.count_nonzero(bits) == BLOCK
     bare.close()
     engine.close()
 
@@ -245,7 +247,8 @@ def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
     assert other.models.backlog().refused == 1
     model.takes_parcels = True
     quick(engine).update(fact.id, text="the red parcel")
-    assert (engine.models.backlog().refused, engine.models.backlog().waiting) == (0, 0)
+    # The text of the other scope is no longer refused, but waits for a vector of its own.
+    assert (engine.models.backlog().refused, engine.models.backlog().waiting) == (0, 1)
     engine.close()
     other.close()
 

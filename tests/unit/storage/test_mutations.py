@@ -240,13 +240,14 @@ def test_a_memory_that_has_lost_its_id_is_set_aside_under_the_number_of_its_row(
 
 
 def test_a_vector_of_another_length_is_left_out_named_and_made_anew(path: Path, before: list[Answer]) -> None:
-    [(entry, text_hash)] = ask(path, "SELECT entry, hash FROM vectors ORDER BY entry LIMIT 1 OFFSET 70")
+    asked = "SELECT entry, scope, number, hash FROM vectors ORDER BY entry LIMIT 1 OFFSET 70"
+    [(entry, scope, number, text_hash)] = ask(path, asked)
     short = np.ones(100, "<f4").tobytes()
     told(
         path,
         "UPDATE vectors SET vector = ?, checksum = ? WHERE entry = ?",
         short,
-        vector_checksum(text_hash, short),
+        vector_checksum(scope, number, text_hash, short),
         entry,
     )
     after = answers(path)

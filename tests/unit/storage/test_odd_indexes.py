@@ -26,7 +26,7 @@ TYPES: tuple[object, ...] = (b"\xff\0\xfe", None, 1.5, "odd")
 ODD: tuple[object, ...] = (*TYPES, 2**62, 2**63 - 1, -3, -(2**63))
 SEGMENTS = [("posting_segments", column) for column in ("segment", "scope", "first", "last", "memories", "state")]
 PAGES = [("posting_pages", column) for column in ("segment", "field", "first_key", "page")]
-SIGNS = [("sign_blocks", column) for column in ("space", "scope", "first", "entries", "signs")]
+SIGNS = [("sign_blocks", column) for column in ("space", "scope", "first", "present", "signs")]
 ASKED = [("green tea kettle1", "default"), ('"black tea number"', "keyword"), ("muller", "keyword"), ("cake", "vector")]
 Answers = list[list[tuple[str, float]]]
 

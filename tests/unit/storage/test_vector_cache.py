@@ -30,7 +30,7 @@ def whole(store: SqliteStore) -> tuple[CachedVectors, CachedVectors]:
 def same(held: CachedVectors, told: CachedVectors) -> bool:
     assert held.vectors is not None
     assert told.vectors is not None
-    parts = (held.entries, told.entries), (held.vectors, told.vectors), (held.damaged, told.damaged)
+    parts = (held.has, told.has), (held.vectors, told.vectors), (held.damaged, told.damaged)
     return all(np.array_equal(one, other) for one, other in parts)
 
 
@@ -39,7 +39,7 @@ def test_a_new_reader_holds_what_the_memories_say(tmp_path: Path) -> None:
     held, told = whole(store)
     assert same(held, told)
     assert held.is_full
-    assert len(held.entries) == COUNT
+    assert len(held.has) == COUNT
     store.close()
 
 
@@ -77,7 +77,7 @@ def test_far_apart_vectors_are_read_by_their_memories(tmp_path: Path) -> None:
     [
         "UPDATE vectors SET vector = zeroblob(160) WHERE entry = 70",
         "DELETE FROM vectors WHERE entry = 70",
-        "UPDATE sign_blocks SET entries = zeroblob(500) WHERE first = 64",
+        "UPDATE sign_blocks SET present = zeroblob(500) WHERE first = 64",
     ],
 )
 def test_what_is_damaged_is_found_to_be_so_by_either_way(tmp_path: Path, damage: str) -> None:

@@ -39,7 +39,8 @@ CREATE FUNCTION json_each(text) RETURNS TABLE (value text, type text) LANGUAGE s
 # A conflict needs a target in PostgreSQL: the primary key, or the unique columns that the index means.
 _TARGETS = {
     "meta": "key", "embedding_failures": "space, hash", "files": "scope, path", "records": "scope, first",
-    "scopes": "scope", "sign_blocks": "space, scope, first", "vectors": "hash, space", "posting_scopes": "scope",
+    "scopes": "scope", "sign_blocks": "scope, space, first", "vectors": "scope, space, number",
+    "posting_scopes": "scope",
 }  # fmt: skip
 _GENERATED = {"posting_segments": "segment"}  # columns that a caller reads as `lastrowid`
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from psycopg.errors import InsufficientPrivilege
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
+from ..sqlite.vectors.table import bind_vectors, write_all_signs
 from .connection import translated
 from .dialect import FUNCTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .connection import Connection
     from .database import PostgresDatabase
 
@@ -133,14 +136,43 @@ CREATE TRIGGER memories_changed BEFORE UPDATE OF
 """
 
 
+# A vector belongs to a memory: scopes that have the same text do not share it.
+_BY_SCOPE = """
+ALTER TABLE vectors RENAME TO vectors_before;
+CREATE TABLE vectors (
+    scope TEXT NOT NULL, space TEXT NOT NULL, number bigint NOT NULL, hash TEXT NOT NULL, checksum bigint NOT NULL,
+    vector bytea NOT NULL
+);
+INSERT INTO vectors SELECT m.scope, v.space, m.number, v.hash, v.checksum, v.vector
+    FROM memories AS m JOIN vectors_before AS v ON v.hash = m.embed_hash ORDER BY m.scope, v.space, m.number;
+DROP TABLE vectors_before;
+ALTER TABLE vectors ADD PRIMARY KEY (scope, space, number);
+DROP TABLE sign_blocks;
+CREATE TABLE sign_blocks (
+    scope TEXT NOT NULL, space TEXT NOT NULL, first bigint NOT NULL, present bytea NOT NULL, signs bytea NOT NULL,
+    PRIMARY KEY (scope, space, first)
+);
+""".replace(" TEXT", ' TEXT COLLATE "C"')
+
+
+def _sign_vectors(connection: Connection) -> None:
+    """Bind the checksums of vectors to their places, and make their blocks of signs."""
+    bind_vectors(connection)  # type: ignore[arg-type]  # it has the interface of `sqlite3`
+    write_all_signs(connection)  # type: ignore[arg-type]
+
+
 class Migration(NamedTuple):
     """One step of the schema."""
 
     version: int
     script: str
+    then: Callable[[Connection], None] = lambda connection: None  # for changes that SQL alone cannot express
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, FUNCTIONS + _TABLES + _AROUND),)
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, FUNCTIONS + _TABLES + _AROUND),
+    Migration(2, _BY_SCOPE, _sign_vectors),
+)
 NEWEST = MIGRATIONS[-1].version
 _VERSION = "schema"  # the key in `meta`
 _LEAST_SERVER = 150_000  # PostgreSQL 15
@@ -213,6 +245,7 @@ def _migrate(database: PostgresDatabase, migration: Migration) -> None:
             _create_schema(database, connection)
         if version_of(connection, schema) < migration.version:
             raw.execute(migration.script.encode())
+            migration.then(connection)
             raw.execute(
                 "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 (_VERSION, str(migration.version)),

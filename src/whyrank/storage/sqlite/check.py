@@ -36,7 +36,6 @@ from .disk import LOW_BYTES, MEGABYTE, free_bytes
 from .doc_values import BLOCK, GONE, decoded
 from .metadata import INDEX_NAMES, READERS, index_in, miscounted, stretches_in, was_in
 from .names import MISCOUNTED
-from .pending import HASHES_GIVEN
 from .postings import terms
 from .postings.format import LIVE, MAKING, NO_PAGES, TABLE_NAMES, Segment, filed, read, span, unpack
 from .recovery import (
@@ -54,7 +53,7 @@ from .recovery import (
     table_columns,
 )
 from .schema import MIGRATIONS, PUT_RIGHT, misstated, version_of
-from .vectors.table import is_vector, signs_in, vector_bytes
+from .vectors.table import PLACED, is_vector, place_mask, signs_in, vector_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +98,9 @@ _SET_ASIDE = (
 _ASTRAY = "scope <> (SELECT m.scope FROM memories AS m WHERE m.row = {}.memory) IS TRUE"
 _UNOWNED_NAMES = "SELECT count(*) FROM {} AS n WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.row = n.memory)"
 UNOWNED = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
+UNOWNED_VECTOR = (
+    "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.scope = o.scope AND m.number = o.number AND m.embed_hash = o.hash)"
+)
 _UPDATE = "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`"
 _TREE = re.compile(r"^Tree (\d+)")
 _OWNER = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
@@ -638,23 +640,22 @@ def _count_unowned_names(connection: Connection) -> Iterator[Count]:
 def _count_vectors(connection: Connection) -> Iterator[Count]:
     wrong = len(misstated_sizes(connection))
     yield "vectors", wrong, "model says", "models say", "another number of dimensions than its vectors have"
-    broken = sum(map(len, broken_vectors(connection).values()))
+    broken = sum(len(numbers) for by_scope in broken_vectors(connection).values() for numbers in by_scope.values())
     yield "vectors", broken, "vector fails", "vectors fail", "its checksum, or has another length"
-    # The vector of a text that waits to be indexed belongs to its memory then.
-    orphans = _scalar(
-        connection, f"SELECT count(*) FROM vectors AS o WHERE {UNOWNED} AND o.hash NOT IN ({HASHES_GIVEN})"
-    )
+    orphans = _scalar(connection, f"SELECT count(*) FROM vectors AS o WHERE {UNOWNED_VECTOR}")
     orphans += _scalar(connection, f"SELECT count(*) FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
     yield "orphans", orphans, "vector belongs", "vectors belong", "to no memory, and only take up space"
 
 
-def broken_vectors(connection: Connection) -> dict[str, list[str]]:
-    """Return the hashes of texts whose vectors fail their checksum or have another length, by space."""
+def broken_vectors(connection: Connection) -> dict[str, dict[str, list[int]]]:
+    """Return the numbers of memories whose vectors fail their checksum or have another length, by space and scope."""
     sizes = _usual_bytes(connection)
-    broken: dict[str, list[str]] = defaultdict(list)
-    for space, text_hash, checksum, blob in connection.execute("SELECT space, hash, checksum, vector FROM vectors"):
-        if not is_vector(sizes.get(space), text_hash, checksum, blob):
-            broken[space].append(text_hash)
+    broken: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for space, scope, number, *vector in connection.execute(
+        f"SELECT space, scope, number, hash, checksum, vector FROM vectors WHERE {PLACED}"
+    ):
+        if not is_vector(sizes.get(space), place_mask(scope, number), *vector):
+            broken[space][scope].append(number)
     return broken
 
 
@@ -673,7 +674,7 @@ def misstated_sizes(connection: Connection) -> dict[str, int]:
 def broken_signs(connection: Connection) -> int:
     """Count the blocks of signs that fail their checksum or lie outside their scope."""
     blocks = connection.execute(
-        "SELECT b.space, b.scope, b.first, b.entries, b.signs, s.numbers FROM sign_blocks AS b "
+        "SELECT b.space, b.scope, b.first, b.present, b.signs, s.numbers FROM sign_blocks AS b "
         "LEFT JOIN scopes AS s ON s.scope = b.scope"
     )
     return sum(signs_in(*block) is None or block[2] >= (numbers or 0) for *block, numbers in blocks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,7 +142,7 @@ def _some_waiting(connection: Connection, space: str, limit: int, after: int, du
     rows = rows_of(
         connection,
         "SELECT m.embed_hash, m.embed_text, m.row FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
-        f"(SELECT 1 FROM vectors AS v WHERE v.space = :space AND v.hash = m.embed_hash){later} "
+        f"(SELECT 1 FROM vectors AS v WHERE v.scope = m.scope AND v.space = :space AND v.number = m.number){later} "
         "ORDER BY m.row LIMIT :limit",
         {"space": space, "after": after, "due": due, "limit": limit},
     )
@@ -244,7 +245,7 @@ def take_leases(connection: Connection, space: str, found: Sequence[Waiting], le
         there |= {row[0] for row in connection.execute(held, part).fetchall()}
     asked = json.dumps(sorted(there & waiting.keys()))  # in one order for all, so that no two wait for each other
     leased = {row[0] for row in connection.execute(_LEASE, (space, *lease, asked)).fetchall()}
-    embedded = hashes_with_vectors(connection, space, leased)  # while the leases were taken
+    embedded = leased - hashes_without_vector(connection, space, leased)  # while the leases were taken
     connection.executemany(
         f"DELETE FROM embedding_failures WHERE {_IS_LEASE}", ((space, text_hash) for text_hash in embedded)
     )
@@ -261,16 +262,34 @@ def release_leases(connection: Connection, space: str, hashes: Iterable[str], wo
 
 def leaves_texts(connection: Connection, changes: Changes) -> bool:
     """Return whether new texts of a writer with an embedder have no vector in its space."""
-    without = {entry.embed_hash for entry in changes.put} - changes.vectors.keys() if changes.space else set()
-    return bool(without) and len(hashes_with_vectors(connection, changes.space, without)) < len(without)
+    without: dict[str, set[str]] = defaultdict(set)
+    for entry in changes.put if changes.space else ():
+        if entry.embed_hash not in changes.vectors:
+            without[str(entry.memory.scope)].add(entry.embed_hash)
+    return any(hashes_with_vectors(connection, changes.space, scope, texts) < texts for scope, texts in without.items())
 
 
-def hashes_with_vectors(connection: Connection, space: str, hashes: Iterable[str]) -> set[str]:
-    """Return those of these embedded texts that have a vector in the space."""
+def hashes_with_vectors(connection: Connection, space: str, scope: str, hashes: Iterable[str]) -> set[str]:
+    """Return those of these embedded texts that have a vector in a space and scope."""
     found: set[str] = set()
     for part, marks in portions(sorted(set(hashes))):
-        query = f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({marks})"
-        found |= {row[0] for row in rows_of(connection, query, (space, *part))}
+        query = (
+            "SELECT m.embed_hash FROM memories AS m JOIN vectors AS v ON v.scope = m.scope AND v.number = m.number "
+            f"WHERE m.scope = ? AND v.space = ? AND m.embed_hash IN ({marks})"
+        )
+        found |= {row[0] for row in rows_of(connection, query, (scope, space, *part))}
+    return found
+
+
+def hashes_without_vector(connection: Connection, space: str, hashes: Iterable[str]) -> set[str]:
+    """Return those of these embedded texts that some memory has without a vector in a space."""
+    found: set[str] = set()
+    for part, marks in portions(sorted(set(hashes))):
+        query = (
+            f"SELECT m.embed_hash FROM memories AS m WHERE m.embed_hash IN ({marks}) AND NOT EXISTS "
+            "(SELECT 1 FROM vectors AS v WHERE v.scope = m.scope AND v.space = ? AND v.number = m.number)"
+        )
+        found |= {row[0] for row in rows_of(connection, query, (*part, space))}
     return found
 
 
@@ -284,13 +303,13 @@ def drop_orphaned_failures(connection: Connection, hashes: Iterable[str]) -> Non
     )
 
 
-def drop_vectors(connection: Connection, space: str, after: int) -> tuple[int, int]:
-    """Delete some vectors of a space after an entry; return their count (0: none is left) and last entry."""
+def drop_vectors(connection: Connection, space: str, after: str) -> tuple[int, str]:
+    """Delete some vectors of a space, from a scope on; return their count (0: none is left) and the last scope."""
     found = connection.execute(
-        "SELECT entry FROM vectors WHERE entry > ? AND space = ? ORDER BY entry LIMIT ?",
+        "SELECT scope, space, number FROM vectors WHERE scope >= ? AND space = ? ORDER BY scope LIMIT ?",
         (after, space, _DROPPED_AT_ONCE),
     ).fetchall()
-    connection.executemany("DELETE FROM vectors WHERE entry = ?", found)
+    connection.executemany("DELETE FROM vectors WHERE scope = ? AND space = ? AND number = ?", found)
     return len(found), found[-1][0] if found else after
 
 

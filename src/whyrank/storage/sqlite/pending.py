@@ -34,10 +34,6 @@ MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' 
 MARKS = (_MARK, ASIDE_PREFIX)  # prefixes of the keys of both
 IS_MARKED = f"EXISTS (SELECT 1 FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}')"
 UNFIT = (*MISREAD, LookupError, ArithmeticError, IntegrityError)  # raised by indexing a damaged row
-_HASHES = "json_each(iif(json_valid(meta.value), meta.value, '[]'))"
-HASHES_GIVEN = (
-    f"SELECT told.value FROM meta, {_HASHES} AS told WHERE meta.key > '{_MARK}' AND meta.key < '{_PAST_MARKS}'"
-)
 
 
 class _Mark(NamedTuple):

@@ -223,17 +223,17 @@ class _Look:
             if len(blob) % 4 == 0:
                 length = float(np.linalg.norm(np.frombuffer(blob, "<f4").astype(np.float64)))
                 self.crooked += not math.isclose(length, 1.0, abs_tol=UNIT_TOLERANCE)
-        for space, scope, first, entries, signs in self._connection.execute(
-            "SELECT space, scope, first, entries, signs FROM sign_blocks"
+        for space, scope, first, present, signs in self._connection.execute(
+            "SELECT space, scope, first, present, signs FROM sign_blocks"
         ).fetchall():
             self._tick(self.done["sign_blocks"], 0, "signs")
-            block = signs_in(space, scope, first, entries, signs)
+            block = signs_in(space, scope, first, present, signs)
             if block is None:
                 continue
             made = read_range(self._connection, space, scope, first, first + BLOCK)
             self.done["sign_blocks"] += 1
-            there = made.entries != 0  # signs of deleted memories stay in their block until it is written again
-            is_same = np.array_equal(block.entries[there], made.entries[there])
+            there = made.has  # signs of deleted memories stay in their block until it is written again
+            is_same = bool(block.has[there].all())
             is_same = is_same and (not there.any() or np.array_equal(block.signs[:, there], made.signs[:, there]))
             self.wrong["signs"] += not is_same and not len(made.damaged)
 

@@ -22,6 +22,7 @@ from .check import (
     IN_PLACE,
     LEFT,
     UNOWNED,
+    UNOWNED_VECTOR,
     Finding,
     Tick,
     broken_records,
@@ -37,7 +38,7 @@ from .doc_values import ASIDE, RecordWriter
 from .indexes import DEFAULT, INDEXES, index_to_come, prepare_index, uncached_index
 from .metadata import dimensions_key, index_in, recount
 from .names import NameIndex
-from .pending import HASHES_GIVEN, MARKS, Arrived
+from .pending import MARKS, Arrived
 from .postings import segments
 from .recovery import (
     CheckedRow,
@@ -52,7 +53,7 @@ from .recovery import (
 )
 from .rows import COLUMNS
 from .schema import MIGRATIONS, prepare, restate, version_of
-from .vectors.table import is_vector, vector_bytes, write_all_signs
+from .vectors.table import is_vector, place_mask, vector_bytes, vector_checksum, write_all_signs
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -63,9 +64,14 @@ if TYPE_CHECKING:
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others can be searched, and files read again
 _SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # raised by damaged values
 _ROWS_AT_ONCE = 500
+_HOLDERS = "SELECT scope, number FROM memories WHERE embed_hash = ?1 AND scope = coalesce(?2, scope)"
+_GIVE_VECTOR = (
+    "INSERT INTO vectors (scope, space, number, hash, checksum, vector) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO NOTHING"
+)
 _LANGUAGE = "en"  # of texts without a detected language, if the store does not record one
-_COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "arrivals")
-_NUMBERED = frozenset({"history", "vectors", "arrivals"})
+_COPIED = ("files", "history", "write_keys", "embedding_failures", "arrivals")
+_NUMBERED = frozenset({"history", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, and leaves no range for others
 
@@ -166,11 +172,11 @@ def _repair_vectors(connection: Connection, writing: Writer) -> None:
     """Drop damaged and orphaned vectors, which are embedded again if needed, and rebuild the signs."""
     for space, dimensions in misstated_sizes(connection).items():
         set_meta(connection, dimensions_key(space), str(dimensions))
-    for space, hashes in broken_vectors(connection).items():
-        writing.drop_vectors(space, hashes)
+    for space, numbers in broken_vectors(connection).items():
+        writing.drop_vectors(space, numbers)
     if broken_signs(connection):
         write_all_signs(connection)
-    connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED} AND o.hash NOT IN ({HASHES_GIVEN})")
+    connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED_VECTOR}")
     connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
 
 
@@ -231,7 +237,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     aside += missing_memories(damaged, seen)
     with fresh.writing() as connection:
         _set_aside(connection, aside)
-        connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED}")
+        _copy_vectors(damaged, connection)
         connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
         write_all_signs(connection)
         _raise_counters(connection, damaged)
@@ -290,14 +296,24 @@ def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:
     for row in ReadableRows(damaged, table, read, numbered=is_numbered):
         told = {column.name: value for column, value in zip(columns, row, strict=True)}
         is_sound = all(column.fits(told[column.name]) for column in columns)
-        if table == "vectors" and is_sound:
-            size = vector_bytes(fresh, str(told["space"]))
-            is_sound = is_vector(size, told["hash"], told["checksum"], told["vector"])
         if is_sound and not (isinstance(row[0], int) and abs(row[0]) >= _HIGHEST):
             fresh.execute(insert, row)
         elif table == "arrivals":
             scope, text = (str(_shown(told[name] or "")) for name in ("scope", "text"))
             fresh.execute(ASIDE, (legible_id(told["id"], f"arrival {told['entry']}"), scope, text, ""))
+
+
+def _copy_vectors(damaged: Connection, fresh: Connection) -> None:
+    """Give the memories of a new file the sound vectors of their texts; before schema 8 scopes shared them."""
+    given = column_expressions(damaged, "vectors")
+    read = [given.get(name, "NULL") for name in ("scope", "number", "space", "hash", "checksum", "vector")]
+    for _, scope, number, space, *vector in ReadableRows(damaged, "vectors", read, numbered=True) if given else ():
+        bound = 0 if scope is None else place_mask(scope, number)
+        if isinstance(space, str) and is_vector(vector_bytes(fresh, space), bound, *vector):
+            text_hash, _, blob = vector
+            for owner, place in fresh.execute(_HOLDERS, (text_hash, scope)).fetchall():
+                checksum = vector_checksum(owner, place, text_hash, blob)
+                fresh.execute(_GIVE_VECTOR, (owner, space, place, text_hash, checksum, blob))
 
 
 def _set_aside(connection: Connection, aside: Sequence[CheckedRow]) -> None:

@@ -24,6 +24,7 @@ from .database import (
     untouched_address,
 )
 from .postings.format import Segment, write_directory
+from .vectors.table import bind_vectors, write_all_signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,6 +111,11 @@ def list_pages(connection: Connection) -> None:
 def _brought_to_3(connection: Connection) -> None:
     _key_facts_by_text(connection)
     number_pages(connection)
+
+
+def _sign_vectors(connection: Connection) -> None:
+    bind_vectors(connection)
+    write_all_signs(connection)
 
 
 _CHECKED_BY_6 = (
@@ -377,6 +383,39 @@ MIGRATIONS: tuple[Migration, ...] = (
             BEGIN UPDATE memories SET checksum = NULL WHERE row = new.row; END;
         """,
     ),
+    # A vector belongs to a memory: scopes that have the same text do not share it.
+    Migration(
+        8,
+        """
+        ALTER TABLE vectors RENAME TO vectors_before;
+        CREATE TABLE vectors (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
+            space TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            checksum INTEGER NOT NULL,
+            vector BLOB NOT NULL,
+            scope TEXT NOT NULL,
+            number INTEGER NOT NULL
+        );
+        INSERT INTO vectors (space, hash, checksum, vector, scope, number)
+            SELECT v.space, v.hash, v.checksum, v.vector, m.scope, m.number
+            FROM memories AS m JOIN vectors_before AS v ON v.hash = m.embed_hash
+            WHERE typeof(m.scope) = 'text' AND typeof(m.number) = 'integer' ORDER BY m.scope, v.space, m.number;
+        DROP TABLE vectors_before;
+        CREATE UNIQUE INDEX vectors_by_number ON vectors (scope, space, number);
+
+        DROP TABLE sign_blocks;
+        CREATE TABLE sign_blocks (
+            scope TEXT NOT NULL,
+            space TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            present BLOB NOT NULL,
+            signs BLOB NOT NULL,
+            PRIMARY KEY (scope, space, first)
+        ) WITHOUT ROWID;
+        """,
+        _sign_vectors,
+    ),
 )
 
 
@@ -386,6 +425,7 @@ _PLAUSIBLE = 1_000  # of schema numbers: a higher one was damaged
 _CREATED = re.compile(r"CREATE TABLE (\w+)")
 # Evidence of a migration in the statement that made a table, the newest first.
 _MARKS = (
+    (8, "sign_blocks", "present"),
     (7, "memories", "metadata"),
     (6, "scopes", "name_words"),
     (5, "names", "place"),

@@ -65,10 +65,10 @@ from .postings.segments import DUE
 from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
 from .top_k import KeywordIndex, NumberedMemory
-from .vectors.table import put_vectors, write_signs
+from .vectors.table import Holder, put_vectors, renumber_vectors, take_over_vectors, write_signs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...protocols import Arrival
     from ...types.memory import Entry, MemoryId, Scope
@@ -77,7 +77,8 @@ if TYPE_CHECKING:
     from .pending import Arrived
 
 LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
-_DROP_VECTOR = "DELETE FROM vectors WHERE space = ? AND hash = ?"
+_DROP_VECTORS = "DELETE FROM vectors WHERE scope = ? AND number = ?"  # of every space
+_DROP_VECTOR = "DELETE FROM vectors WHERE scope = ? AND space = ? AND number = ?"
 MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
 
 
@@ -93,6 +94,7 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
     # Each new number is at most the old one, and assigned in order, so none conflicts with another.
     moves = [(new, scope, number) for new, number in enumerate(old) if new != number]
     connection.executemany("UPDATE memories SET number = ? WHERE scope = ? AND number = ?", moves)
+    renumber_vectors(connection, scope, moves)
     index.renumber(connection, scope, moves, len(old))
     connection.execute("DELETE FROM sign_blocks WHERE scope = ?", (scope,))
     for (first,) in connection.execute("SELECT first FROM records WHERE scope = ?", (scope,)).fetchall():
@@ -125,10 +127,11 @@ class Writer:
         self._put: dict[str, list[int]] = defaultdict(list)
         self._placed: list[NumberedMemory] = []
         self._lost: Counter[str] = Counter()  # number of memories a scope has lost
+        self._removed: list[tuple[str, int]] = []
         self._readers = ReaderRanges(connection)
 
-    def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
-        """Apply the changes; vectors of the given hashes were stored before."""
+    def apply(self, changes: Changes) -> None:
+        """Apply the changes."""
         connection = self._connection
         entries = {entry.memory.id: entry for entry in changes.put}
         refuse_foreign_ids(connection, entries.values())
@@ -139,6 +142,7 @@ class Writer:
         pruned = still_expired(connection, changes.prune) - entries.keys()
         lives = lives_of(connection, entries, gone, changes.renamed)
         put = with_recalls(connection, entries, changes.renamed)
+        before = self._holders_before(put)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
         forget_set_aside(connection, [*gone, *pruned, *entries], changes.clear)
@@ -157,13 +161,15 @@ class Writer:
         refuse_twins(connection, _said_anew(changes))
         drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
-        _drop_orphans(connection, [*orphans, *given])
         write_notes(connection, changes.notes)
         changes = _without_gone(connection, changes)
+        holders = self._holders(changes.vectors, {str(entry.memory.scope) for entry in put} or None)
         if changes.vectors:
-            put_vectors(connection, changes.space, changes.vectors)
+            put_vectors(connection, changes.space, changes.vectors, holders)
+        self._move_vectors(before)
+        drop_orphaned_failures(connection, orphans)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
-        self._close({changes.space: [*changes.vectors, *given]})
+        self._close({changes.space}, holders)
         self._close_keyword()
         check_rows(connection)
         if changes.purge:
@@ -178,11 +184,15 @@ class Writer:
             vectors = by_space.setdefault(space, {})
             if vector is not None:
                 vectors[entry.embed_hash] = vector
-        holders = self._holders(chain.from_iterable(by_space.values()))
-        self._insert([entry for entry, _, _ in arrived])
+        entries = [entry for entry, _, _ in arrived]
+        before = self._holders_before(entries)
+        self._insert(entries)
+        known = {text_hash for vectors in by_space.values() for text_hash in vectors}
+        holders = [one for one in chain(before, self._holders_placed()) if one[-1] in known]
         for space, vectors in by_space.items():
             if vectors:
-                put_vectors(self._connection, space, vectors)
+                put_vectors(self._connection, space, vectors, holders)
+        self._move_vectors(before)
         self._speak({entry.language for entry, _, _ in arrived})
         self._close(by_space, holders)
         self._close_keyword()
@@ -194,16 +204,16 @@ class Writer:
         gone: Sequence[MemoryId],
         history: Sequence[tuple[MemoryId, float, str]],
         keys: Sequence[tuple[str, str, str, str]],
-        vectors: Mapping[str, Mapping[str, Vector]],
-        stale: Set[str] = frozenset(),
+        vectors: Mapping[tuple[str, str], Mapping[str, Vector]],
         language: str = "",
     ) -> None:
         """Store memories of another store as they are there, with all that belongs to them; `gone` are removed before.
 
-        Successors, history and recalls are given, so nothing is derived from what the store holds. Vectors take the
-        place of those of `stale` texts.
+        Successors, history and recalls are given, so nothing is derived from what the store holds. Vectors, by scope
+        and space, take the place of those that are there.
         """
         connection = self._connection
+        before = self._holders_before(entries)
         orphans = self._remove(gone)
         forget_past(connection, gone, ())
         forget_set_aside(connection, [*gone, *(entry.memory.id for entry in entries)], ())
@@ -212,18 +222,18 @@ class Writer:
         put_keys(connection, keys)
         if language and meta_value(connection, "language") is None:
             self._speak({language})
-        for space, by_hash in vectors.items():
-            if stale:
-                self._connection.executemany(_DROP_VECTOR, ((space, text_hash) for text_hash in stale & by_hash.keys()))
-            put_vectors(connection, space, by_hash, are_new=True)
-        _drop_orphans(connection, orphans)
-        self._close({space: list(by_hash) for space, by_hash in vectors.items()})
+        for (scope, space), by_hash in vectors.items():
+            put_vectors(connection, space, by_hash, self._holders(by_hash, [scope]))
+        self._move_vectors(before)
+        drop_orphaned_failures(connection, orphans)
+        holders = [one for (scope, _), by_hash in vectors.items() for one in self._holders(by_hash, [scope])]
+        self._close({space for _, space in vectors}, holders)
         self._close_keyword()
         self._close_gaps()
 
     def read_anew(self, anew: pending.ChangedTexts) -> None:
         """Index memories again whose texts were changed in their rows."""
-        self.apply(Changes(put=anew.entries, space=anew.space), anew.hashes)
+        self.apply(Changes(put=anew.entries, space=anew.space))
 
     def _speak(self, languages: Collection[str]) -> None:
         """Store the language for texts without a detected one."""
@@ -269,10 +279,11 @@ class Writer:
                 self._ledger.mend(scope, first)
         return self
 
-    def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
-        """Delete vectors, so that they are embedded again."""
-        self._connection.executemany(_DROP_VECTOR, ((space, text_hash) for text_hash in hashes))
-        self._close({space: hashes})
+    def drop_vectors(self, space: str, numbers: Mapping[str, Iterable[int]]) -> None:
+        """Delete the vectors of some memories, by scope, so that they are embedded again."""
+        dropped = [(scope, number, "") for scope, theirs in numbers.items() for number in theirs]
+        self._connection.executemany(_DROP_VECTOR, ((scope, space, number) for scope, number, _ in dropped))
+        self._close({space}, dropped)
 
     def _insert(self, entries: Iterable[Entry]) -> None:
         placed = self._placed_rows([*entries])
@@ -310,24 +321,45 @@ class Writer:
             self._ledger.count_names(*self._names.remove(self._connection, row, scope))
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
             self._lost[scope] += 1
+            self._removed.append((scope, number))
             hashes.append(text_hash)
         return hashes
 
-    def _holders(self, hashes: Iterable[str]) -> list[tuple[str, int]]:
-        """Return the scopes and numbers of the memories with some embedded texts."""
-        found = (self._connection.execute(*asked).fetchall() for asked in _holders_asked(hashes))
+    def _holders(self, hashes: Iterable[str], scopes: Collection[str] | None) -> list[Holder]:
+        """Return the memories with some embedded texts, of these scopes or of all."""
+        found = (self._connection.execute(*asked).fetchall() for asked in _holders_asked(hashes, scopes))
         return [*chain.from_iterable(found)]
 
-    def _close(self, given: Mapping[str, Iterable[str]], holders: Sequence[tuple[str, int]] | None = None) -> None:
+    def _holders_before(self, entries: Sequence[Entry]) -> list[Holder]:
+        """Return the memories that have the same texts as some entries, in the scopes of these."""
+        return self._holders({entry.embed_hash for entry in entries}, {str(entry.memory.scope) for entry in entries})
+
+    def _holders_placed(self) -> Iterator[Holder]:
+        """Yield the memories that were inserted, with their embedded texts."""
+        for _, number, entry in self._placed:
+            yield str(entry.memory.scope), number, entry.embed_hash
+
+    def _move_vectors(self, before: Iterable[Holder]) -> None:
+        """Give new memories the vectors of those that had the same text before, and delete those of removed ones."""
+        sources = {(scope, text_hash): number for scope, number, text_hash in before}
+        moves = [
+            (scope, sources[scope, text_hash], number, text_hash)
+            for scope, number, text_hash in self._holders_placed()
+            if (scope, text_hash) in sources
+        ]
+        take_over_vectors(self._connection, moves)
+        self._connection.executemany(_DROP_VECTORS, self._removed)
+
+    def _close(self, spaces: Collection[str], holders: Sequence[Holder]) -> None:
         """Write the records, and the signs of new memories and of those whose vectors arrived later, by space."""
         changed = {scope: set(numbers) for scope, numbers in self._put.items()}
-        for scope, number in self._holders(chain.from_iterable(given.values())) if holders is None else holders:
+        for scope, number, _ in holders:
             numbers = changed.setdefault(scope, set())
             if number not in numbers:
                 self._ledger.touch(scope, [number])
                 numbers.add(number)
         self._ledger.close()
-        for space in filter(None, given):
+        for space in filter(None, spaces):
             write_signs(self._connection, space, changed, self._ledger.size)
 
     def _close_keyword(self) -> None:
@@ -349,10 +381,16 @@ class Writer:
         )
 
 
-def _holders_asked(hashes: Iterable[str]) -> Iterator[Asked]:
+def _holders_asked(hashes: Iterable[str], scopes: Collection[str] | None) -> Iterator[Asked]:
     """Yield the statements that find the memories with some embedded texts."""
     for part, marks in portions([*hashes]):
-        yield f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
+        for scope in scopes or ():
+            yield (
+                f"SELECT scope, number, embed_hash FROM memories WHERE scope = ? AND embed_hash IN ({marks})",
+                (scope, *part),
+            )
+        if scopes is None:
+            yield f"SELECT scope, number, embed_hash FROM memories WHERE embed_hash IN ({marks})", part
 
 
 def foreseen_by(arrival: Arrival, arrived: Arrived) -> Iterator[Asked]:
@@ -367,8 +405,7 @@ def foreseen_by(arrival: Arrival, arrived: Arrived) -> Iterator[Asked]:
     yield BOUNDS, (scope,)
     yield from span_asked(scope)
     yield DUE, ()
-    if arrived.vector is not None:
-        yield from _holders_asked([arrived.entry.embed_hash])
+    yield from _holders_asked([arrived.entry.embed_hash], [scope])
 
 
 def read_anew(connection: Connection, writing: Callable[[], Writer], restated: Sequence[pending.ChangedTexts]) -> None:
@@ -386,10 +423,9 @@ def read_anew(connection: Connection, writing: Callable[[], Writer], restated: S
 
 
 def _set_aside(connection: Connection, anew: pending.ChangedTexts) -> None:
-    """Set aside texts that cannot be indexed, and delete the vectors embedded for them."""
+    """Set aside texts that cannot be indexed."""
     for entry in anew.entries:
         pending.set_change_aside(connection, entry.memory.id)
-    _drop_orphans(connection, anew.hashes)
 
 
 def _said_anew(changes: Changes) -> list[MemoryId]:
@@ -436,14 +472,3 @@ def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) ->
             f"SELECT id FROM memories WHERE scope = ? AND path IN ({marks}) AND kind = 'chunk'", (scope, *part)
         )
     ]
-
-
-def _drop_orphans(connection: Connection, hashes: Sequence[str]) -> None:
-    """Delete the vectors of texts that no memory has any more."""
-    if not hashes:
-        return
-    connection.executemany(
-        "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
-        ((text_hash,) for text_hash in set(hashes)),
-    )
-    drop_orphaned_failures(connection, hashes)

@@ -30,7 +30,18 @@ from ..top_k import (
     spare_rows,
     threshold,
 )
-from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, is_vector, renewed, signs_of, vectors_asked
+from .table import (
+    STEP_BACK,
+    WORD_BITS,
+    CachedVectors,
+    Signs,
+    blended,
+    is_vector,
+    place_mask,
+    renewed,
+    signs_of,
+    vectors_asked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -242,7 +253,7 @@ def _select_by_products(
 def _products(held: CachedVectors, mask: Flags | None, vector: Vector) -> Floats:
     """Return cosines in float32, lifted above zero; zero for what is masked out or has no vector."""
     if held.vectors is None or not held.vectors.size:
-        return np.zeros(len(held.entries))
+        return np.zeros(len(held.has))
     # Row by row rather than as one product: BLAS would wake threads that go on spinning.
     cosines = np.vecdot(held.vectors, vector) + np.float32(_LIFT)
     if mask is not None:
@@ -280,7 +291,7 @@ def rows_by_signs(
 ) -> Rows:
     """Select by signs, rescore the nearest by signs against numbers, the best of these by whole vectors."""
     question, numbers = signs_of(vector[np.newaxis]), whole_numbers(vector)
-    signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
+    signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.has)), np.uint64) for own in held]
     looked = [apart(own, question, mask, kernel) for own, mask in zip(signs, visible, strict=True)]
     there = sum(int(own.counts.sum()) for own in looked)
     wanted = max(LOOKED_AT, int(sum(shelf.count for shelf in shelves) * LOOKED_AT_SHARE), 4 * limit)
@@ -333,13 +344,13 @@ def fetched_vectors(
 ) -> NDArray[np.float32]:
     """Read the vectors of some places from the file, turns blended with their previous turns."""
     if not len(shelf.turns):
-        return _vectors(connection, held, places)
+        return _vectors(connection, shelf.scope, held, places)
     before = shelf.windows[STEP_BACK][places]
-    own = _vectors(connection, held, places)
+    own = _vectors(connection, shelf.scope, held, places)
     has_before = before != NOWHERE
     has_before[has_before] = held.has[before[has_before]]
     if has_before.any():
-        said = _vectors(connection, held, before[has_before])
+        said = _vectors(connection, shelf.scope, held, before[has_before])
         if said.shape[1] == own.shape[1]:
             # A damaged previous turn is left out, and the turn stays as it is.
             sound = ~np.isnan(said).any(axis=1)
@@ -348,20 +359,26 @@ def fetched_vectors(
     return own
 
 
-def _vectors(connection: Connection, held: CachedVectors, places: Integers) -> NDArray[np.float32]:
+def _vectors(connection: Connection, scope: str, held: CachedVectors, places: Integers) -> NDArray[np.float32]:
     """Read vectors from the file; one that fails its checksum is NaN, and recorded as damaged."""
-    wanted = held.entries[places].tolist()
+    wanted = places.tolist()
     blobs: dict[int, bytes] = {}
     for part, marks in portions(wanted):
-        found = connection.execute(f"SELECT entry, hash, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
-        blobs |= {entry: vector[-1] for entry, *vector in found if is_vector(None, *vector)}
+        found = connection.execute(
+            f"SELECT number, hash, checksum, vector FROM vectors WHERE scope = ? AND space = ? AND number IN ({marks})",
+            (scope, held.space, *part),
+        )
+        bound = place_mask(scope, 0)
+        blobs |= {
+            number: vector[-1] for number, *vector in found if is_vector(None, place_mask(bound, number), *vector)
+        }
     size = max(Counter(map(len, blobs.values())).items(), key=itemgetter(1), default=(0, 0))[0]
-    blobs = {entry: blob for entry, blob in blobs.items() if len(blob) == size}
-    missing = [i for i, entry in enumerate(wanted) if entry not in blobs]
+    blobs = {number: blob for number, blob in blobs.items() if len(blob) == size}
+    missing = [i for i, number in enumerate(wanted) if number not in blobs]
     held.found_damaged.update(places[missing].tolist())
     if len(missing) == len(wanted):
         return np.full((len(wanted), 1), np.nan, np.float32)
-    joined = b"".join(blobs.get(entry, bytes(size)) for entry in wanted)
+    joined = b"".join(blobs.get(number, bytes(size)) for number in wanted)
     vectors = np.frombuffer(joined, "<f4").reshape(len(wanted), -1).copy()
     vectors[missing] = np.nan
     return vectors

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,12 +31,12 @@ UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the row of a scope's windows that is one turn before
 
-FAR_APART = 2  # times as many entries as are wanted: more between them would be read in vain
 _FLOAT_BYTES = 4
 READ_AT_ONCE = 1_024  # vectors: a megabyte, which stays in the CPU cache while it is copied
 
 Range = tuple[int, int]
 _MASK_LETTERS = 8  # of a hash in hexadecimal: as many as fit a checksum
+_MASK_BITS, _SPREAD = 0xFFFF_FFFF, 0x9E37_79B1  # a prime near the golden ratio: neighbours differ in many bits
 WORD_BITS = 64
 
 Signs = NDArray[np.uint64]  # a row per 64 dimensions, a column per memory: one pass per row of bits, all in order
@@ -105,10 +105,10 @@ def codes_of(
 
 @dataclass(frozen=True, eq=False)
 class CachedVectors:
-    """The vectors of one scope in one space at one change: whole, or their signs, and the entry of each."""
+    """The vectors of one scope in one space at one change: whole, or their signs, and which places have one."""
 
     changed: int
-    entries: Integers
+    has: Flags
     vectors: NDArray[np.float32] | None
     given_signs: Signs | None
     damaged: Integers
@@ -116,6 +116,7 @@ class CachedVectors:
     codes: Codes | None = None
     found_damaged: set[int] = field(default_factory=set)  # found when whole vectors were read for a few
     lacking: Sequence[int] = ()  # places of memories that have no vector
+    space: str = ""
 
     @cached_property
     def signs(self) -> Signs:
@@ -124,20 +125,14 @@ class CachedVectors:
             return self.given_signs
         if self.vectors is not None:
             return signs_of(self.vectors)
-        return np.zeros((0, len(self.entries)), np.uint64)
+        return np.zeros((0, len(self.has)), np.uint64)
 
     @property
     def nbytes(self) -> int:
         """Return the memory of the arrays, in bytes."""
         made = self.vectors.nbytes // 32 if self.vectors is not None and self.given_signs is None else 0
-        parts = (self.entries, self.vectors, self.given_signs, self.codes)
+        parts = (self.has, self.vectors, self.given_signs, self.codes)
         return sum(part.nbytes for part in parts if part is not None) + made  # signs of whole vectors: a bit each
-
-    @cached_property
-    def has(self) -> Flags:
-        """Return the mask of places that have a vector."""
-        held: Flags = self.entries > 0
-        return held
 
     @cached_property
     def is_full(self) -> bool:
@@ -160,7 +155,7 @@ def renewed(
     read = _with_vectors if whole else _with_signs
     held = read(connection, space, shelf, known, ranges)
     lacking = np.flatnonzero(shelf.alive & ~held.has).tolist()
-    held = replace(held, epoch=shelf.epoch, lacking=sorted({*lacking} - {*held.damaged.tolist()}))
+    held = replace(held, space=space, epoch=shelf.epoch, lacking=sorted({*lacking} - {*held.damaged.tolist()}))
     if kernel is None or held.vectors is None:
         return held
     if known is None or len(shelf.turns):  # turns are blended again, and it is unknown which of them have changed
@@ -172,7 +167,7 @@ def renewed(
 
 def _are_new(known: CachedVectors, ranges: Sequence[Range]) -> bool:
     """Return whether no known vector was changed: then spare capacity is shared with its readers."""
-    return all(begin >= len(known.entries) for begin, _ in ranges)
+    return all(begin >= len(known.has) for begin, _ in ranges)
 
 
 def _changed_ranges(connection: Connection, shelf: ScopeDocValues, known: CachedVectors | None) -> list[Range]:
@@ -190,28 +185,25 @@ def _with_vectors(
     if known is not None and len(shelf.turns):
         # Blended vectors must not be blended again: turns are always blended from the stored vectors.
         known, ranges = None, [(0, len(shelf))]
-    entries = np.zeros(len(shelf), np.int64)
+    has = np.zeros(len(shelf), np.bool_)
     vectors: NDArray[np.float32] | None = None
     damaged = _still_damaged(known, ranges)
     if known is not None:
-        entries[: len(known.entries)] = known.entries
+        has[: len(known.has)] = known.has
         if known.vectors is not None:
             kept = known.vectors if _are_new(known, ranges) else known.vectors.copy()
             vectors = grow(kept, (len(shelf), kept.shape[1]), np.float32)
-    named = _named_entries(connection, space, shelf) if known is None else None
-    full = len(shelf) - len(shelf) % BLOCK  # the rest has no block of signs, which names entries
-    for begin, end in _pieces(ranges if named is None else [(0, full), (full, len(shelf))], READ_AT_ONCE):
-        found = None if named is None else _by_entries(connection, space, shelf.alive[begin:end], named[begin:end])
-        found = found or read_range(connection, space, shelf.scope, begin, end)
-        entries[begin:end] = found.entries
+    for begin, end in _pieces(ranges, READ_AT_ONCE):
+        found = read_range(connection, space, shelf.scope, begin, end)
+        has[begin:end] = found.has
         damaged += found.damaged.tolist()
         if found.vectors is not None:
             if vectors is None:
                 vectors = grow(None, (len(shelf), found.vectors.shape[1]), np.float32)
             vectors[begin:end] = found.vectors
     if vectors is not None and len(shelf.turns):
-        vectors = mixed(vectors, entries, shelf)
-    return CachedVectors(shelf.changed, entries, vectors, None, np.array(damaged, np.int64))
+        vectors = mixed(vectors, has, shelf)
+    return CachedVectors(shelf.changed, has, vectors, None, np.array(damaged, np.int64))
 
 
 def _with_signs(
@@ -219,17 +211,17 @@ def _with_signs(
 ) -> CachedVectors:
     if len(shelf.turns):
         held = _with_vectors(connection, space, shelf, None, [(0, len(shelf))])
-        return CachedVectors(shelf.changed, held.entries, None, held.signs, held.damaged)
-    entries = np.zeros(len(shelf), np.int64)
+        return CachedVectors(shelf.changed, held.has, None, held.signs, held.damaged)
+    has = np.zeros(len(shelf), np.bool_)
     if known is not None:
-        entries[: len(known.entries)] = known.entries
+        has[: len(known.has)] = known.has
     # The known signs may be in use elsewhere, or too short: the first change makes a copy.
     signs, is_shared = (known.given_signs if known is not None else None), True
     damaged = _still_damaged(known, ranges)
     blocks = _sign_blocks(connection, space, shelf.scope) if known is None else {}
     for begin, end in _pieces(ranges, BLOCK):
         found = blocks.get(begin) or read_range(connection, space, shelf.scope, begin, end)
-        entries[begin:end] = found.entries[: end - begin]
+        has[begin:end] = found.has[: end - begin]
         damaged += found.damaged.tolist()
         here = found.signs
         if len(here):
@@ -239,7 +231,7 @@ def _with_signs(
                 if kept is not None and len(kept) == len(here):
                     signs[:, : kept.shape[1]] = kept
             signs[:, begin:end] = here[:, : end - begin]
-    return CachedVectors(shelf.changed, entries, None, signs, np.array(damaged, np.int64))
+    return CachedVectors(shelf.changed, has, None, signs, np.array(damaged, np.int64))
 
 
 def _still_damaged(known: CachedVectors | None, ranges: Sequence[Range]) -> list[int]:
@@ -253,9 +245,8 @@ def _pieces(ranges: Sequence[Range], size: int) -> Iterator[Range]:
         yield from ((first, min(first + size, end)) for first in range(begin, end, size))
 
 
-def mixed(vectors: NDArray[np.float32], entries: Integers, shelf: ScopeDocValues) -> NDArray[np.float32]:
+def mixed(vectors: NDArray[np.float32], has: Flags, shelf: ScopeDocValues) -> NDArray[np.float32]:
     """Blend half of the previous turn into each turn, which answers it; stored vectors stay unblended."""
-    has = entries > 0
     before = shelf.windows[STEP_BACK]
     turns = shelf.turns[(before[shelf.turns] != NOWHERE) & has[shelf.turns]]
     turns = turns[has[before[turns]]]
@@ -274,98 +265,67 @@ def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-_SIGN_BLOCKS = "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?"
+PLACED = "typeof(scope) = 'text' AND typeof(number) = 'integer'"  # else the vector was damaged, and is an orphan
+_SIGN_BLOCKS = "SELECT first, present, signs FROM sign_blocks WHERE scope = ? AND space = ?"
 _VECTORS = (
-    "SELECT m.number, v.entry, v.hash, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
-    "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
-    "AND typeof(m.number) = 'integer'"
+    "SELECT number, hash, checksum, vector FROM vectors WHERE scope = ? AND space = ? AND number >= ? AND number < ? "
+    "AND typeof(number) = 'integer'"
 )
 
 
 def vectors_asked(space: str, shelf: ScopeDocValues) -> tuple[Asked, Asked]:
     """Return the statements that read the signs of a scope, and the vectors that have none yet."""
     full = len(shelf) - len(shelf) % BLOCK
-    return (_SIGN_BLOCKS, (space, shelf.scope)), (_VECTORS, (space, shelf.scope, full, len(shelf)))
+    return (_SIGN_BLOCKS, (shelf.scope, space)), (_VECTORS, (shelf.scope, space, full, len(shelf)))
 
 
 def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, CachedVectors]:
     """Read the stored blocks of signs; damaged ones are left out, and derived from the vectors."""
-    rows = connection.execute(_SIGN_BLOCKS, (space, scope))
-    read = ((first, signs_in(space, scope, first, entries, signs)) for first, entries, signs in rows)
+    rows = connection.execute(_SIGN_BLOCKS, (scope, space))
+    read = ((first, signs_in(space, scope, first, present, signs)) for first, present, signs in rows)
     return {first: block for first, block in read if block is not None}
 
 
-def signs_in(space: object, scope: object, first: object, entries: object, signs: object) -> CachedVectors | None:
+def signs_in(space: object, scope: object, first: object, present: object, signs: object) -> CachedVectors | None:
     """Decode a stored block of signs; None if it fails its checksum or has a wrong place or size."""
     try:
-        named = np.frombuffer(check_body(entries, space, scope, first), "<i8")
+        has = _present(present, space, scope, first)
         bits = np.frombuffer(check_body(signs, space, scope, first), "<u8").reshape(-1, BLOCK)
     except (ChecksumError, ValueError):
         return None
-    if not isinstance(first, int) or first < 0 or first % BLOCK or len(named) != BLOCK:
+    if not isinstance(first, int) or first < 0 or first % BLOCK or len(has) != BLOCK:
         return None
-    return CachedVectors(0, named, None, bits, np.zeros(0, np.int64))
+    return CachedVectors(0, has, None, bits, np.zeros(0, np.int64))
 
 
-def _named_entries(connection: Connection, space: str, shelf: ScopeDocValues) -> Integers:
-    """Return the entries of a scope's vectors from the blocks of signs; 0 where they are unknown."""
-    named = np.zeros(len(shelf), np.int64)
-    for first, block in _sign_blocks(connection, space, shelf.scope).items():
-        if first + BLOCK <= len(shelf):
-            named[first : first + BLOCK] = block.entries
-    return named
-
-
-def _by_entries(connection: Connection, space: str, alive: Flags, named: Integers) -> CachedVectors | None:
-    """Read vectors in the order they are stored, without a join to their memories.
-
-    That takes a third of the time. None where one is damaged or not at its entry, or they lie far apart.
-    """
-    wanted = named[alive]
-    if not len(wanted) or not wanted.all():
-        return None
-    first, last = int(wanted.min()), int(wanted.max())
-    if last - first >= FAR_APART * len(wanted):
-        return None
-    rows = connection.execute(
-        "SELECT entry, hash, checksum, vector FROM vectors WHERE entry BETWEEN ? AND ? AND space = ? ORDER BY entry",
-        (first, last, space),
-    ).fetchall()
-    size = vector_bytes(connection, space) or (len(rows[0][-1]) if rows and isinstance(rows[0][-1], bytes) else None)
-    if not rows or not all(is_vector(size, *vector) for _, *vector in rows):
-        return None
-    stored = np.array([entry for entry, *_ in rows], np.int64)
-    places = np.minimum(stored.searchsorted(wanted), len(stored) - 1)
-    if not np.array_equal(stored[places], wanted):
-        return None
-    read = np.frombuffer(b"".join([blob for *_, blob in rows]), "<f4").reshape(len(rows), -1)
-    nothing_damaged = np.zeros(0, np.int64)
-    if len(read) == len(named) and np.array_equal(places, np.arange(len(named))):  # as they were written
-        return CachedVectors(0, named, read, None, nothing_damaged)
-    vectors = np.zeros((len(named), read.shape[1]), np.float32)
-    vectors[alive] = read[places]
-    return CachedVectors(0, np.where(alive, named, 0), vectors, None, nothing_damaged)
+def _present(blob: object, space: object, scope: object, first: object) -> Flags:
+    """Decode which memories of a block of signs have a vector."""
+    bits = np.frombuffer(check_body(blob, space, scope, first), np.uint8)
+    return np.unpackbits(bits, bitorder="little").view(np.bool_)
 
 
 def read_range(connection: Connection, space: str, scope: str, begin: int, end: int) -> CachedVectors:
     """Read the vectors of the memories from number `begin` to below `end`."""
-    rows = connection.execute(_VECTORS, (space, scope, begin, end)).fetchall()
+    rows = connection.execute(_VECTORS, (scope, space, begin, end)).fetchall()
     size = vector_bytes(connection, space)
     if not size:  # the most frequent one
         lengths = Counter(len(blob) for *_, blob in rows if isinstance(blob, bytes))
         size = max(lengths, key=lengths.__getitem__, default=None)
-    are_sound = [is_vector(size, *vector) for _, _, *vector in rows]
-    sound = [(row[0] - begin, row[1], row[4]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
+    bound = place_mask(scope, 0)
+    are_sound = [is_vector(size, place_mask(bound, number), *vector) for number, *vector in rows]
+    sound = [(row[0] - begin, row[-1]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
     damaged = np.array([row[0] for row, is_sound in zip(rows, are_sound, strict=True) if not is_sound], np.int64)
-    entries = np.zeros(end - begin, np.int64)
+    has = np.zeros(end - begin, np.bool_)
     if not sound:
-        return CachedVectors(0, entries, None, None, damaged)
-    places, numbers, blobs = zip(*sound, strict=True)
-    entries[list(places)] = numbers
+        return CachedVectors(0, has, None, None, damaged)
+    places, blobs = zip(*sound, strict=True)
+    has[list(places)] = True
     found = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1)
+    if len(found) == len(has) and places == tuple(range(len(has))):  # all of them, in their order
+        return CachedVectors(0, has, found, None, damaged)
     vectors = np.zeros((end - begin, found.shape[1]), np.float32)
     vectors[list(places)] = found
-    return CachedVectors(0, entries, vectors, None, damaged)
+    return CachedVectors(0, has, vectors, None, damaged)
 
 
 def vector_bytes(connection: Connection, space: str) -> int | None:
@@ -374,43 +334,54 @@ def vector_bytes(connection: Connection, space: str) -> int | None:
     return _FLOAT_BYTES * int(known) if isinstance(known, str) and known.isascii() and known.isdigit() else None
 
 
-def damaged_vectors(connection: Connection, space: str) -> list[str]:
-    """Return the hashes of texts whose vectors fail their checksum or differ in length from their space."""
-    size = vector_bytes(connection, space)
-    stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
-    return [text_hash for text_hash, *vector in stored if not is_vector(size, text_hash, *vector)]
+def damaged_vectors(connection: Connection, space: str) -> dict[str, list[int]]:
+    """Return the memories whose vectors fail their checksum or misfit their space: their numbers, by scope."""
+    size, found = vector_bytes(connection, space), defaultdict[str, list[int]](list)
+    stored = connection.execute(
+        f"SELECT scope, number, hash, checksum, vector FROM vectors WHERE space = ? AND {PLACED}", (space,)
+    )
+    for scope, number, *vector in stored:
+        if not is_vector(size, place_mask(scope, number), *vector):
+            found[scope].append(number)
+    return found
 
 
 def stale_signs(connection: Connection, scope: str) -> dict[str, list[int]]:
     """Return the first numbers of the blocks of a scope that hold signs of removed memories, by space."""
-    blocks = connection.execute("SELECT space, first, entries FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
+    blocks = connection.execute("SELECT space, first, present FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
     living = {number for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ?", (scope,))}
     stale: dict[str, list[int]] = {}
     for space, first, blob in blocks:
         try:
-            named = np.flatnonzero(np.frombuffer(check_body(blob, space, scope, first), "<i8")).tolist()
+            places = np.flatnonzero(_present(blob, space, scope, first)).tolist()
         except (ChecksumError, ValueError):
-            named = [0]
+            places = [0]
             living.discard(first)  # the block is unreadable, so it is written again
-        if not all(first + place in living for place in named):
+        if not all(first + place in living for place in places):
             stale.setdefault(space, []).append(first)
     return stale
 
 
-def vector_checksum(text_hash: str, blob: bytes) -> int:
-    """Return the checksum of a vector, which fails under the hash of another text."""
-    return zlib.crc32(blob) ^ _hash_mask(text_hash)
+def vector_checksum(scope: str, number: int, text_hash: str, blob: bytes) -> int:
+    """Return the checksum of a vector, which fails for another memory and under the hash of another text."""
+    return zlib.crc32(blob) ^ _hash_mask(text_hash) ^ place_mask(scope, number)
 
 
-def is_vector(size: int | None, text_hash: object, checksum: object, blob: object) -> bool:
+def place_mask(scope: object, number: object) -> int:
+    """Return what a checksum is combined with by XOR, so that it fails at another place; the mask of 0 is a scope's."""
+    begin = scope if isinstance(scope, int) else zlib.crc32(str(scope).encode("utf-8", errors="replace"))
+    return (begin + _SPREAD * number) & _MASK_BITS if isinstance(number, int) else begin
+
+
+def is_vector(size: int | None, bound: int, text_hash: object, checksum: object, blob: object) -> bool:
     """Check a stored vector against its checksum and text hash, and its size in bytes if that is known.
 
-    Earlier versions took the checksum of the vector alone.
+    `bound` is the mask of its place. Earlier versions took the checksum of the vector alone.
     """
     if not isinstance(blob, bytes) or not isinstance(checksum, int) or not isinstance(text_hash, str):
         return False
     is_sized = len(blob) == size if size is not None else bool(blob) and not len(blob) % _FLOAT_BYTES
-    return is_sized and zlib.crc32(blob) ^ checksum in (0, _hash_mask(text_hash))
+    return is_sized and zlib.crc32(blob) ^ checksum ^ bound in (0, _hash_mask(text_hash))
 
 
 def _hash_mask(text_hash: str) -> int:
@@ -423,23 +394,65 @@ def _hash_mask(text_hash: str) -> int:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-_INSERT = "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?)"
-_OR_REPLACE = " ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector"
+Holder = tuple[str, int, str]  # scope and number of a memory, and the hash of its embedded text
+_INSERT = "INSERT INTO vectors (scope, space, number, hash, checksum, vector) VALUES (?, ?, ?, ?, ?, ?)"
+_OR_REPLACE = " ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum, vector = excluded.vector"
+_MOVED = "(checksum | ?1) - (checksum & ?1)"  # XOR, which SQLite has no sign for
+_TAKE_OVER = (
+    f"INSERT INTO vectors (scope, space, number, hash, checksum, vector) "
+    f"SELECT scope, space, ?2, hash, {_MOVED}, vector "
+    "FROM vectors WHERE scope = ?3 AND number = ?4 AND hash = ?5 ON CONFLICT DO NOTHING"
+)
+_RENUMBER = f"UPDATE vectors SET number = ?2, checksum = {_MOVED} WHERE scope = ?3 AND number = ?4"
 
 
 def put_vectors(
-    connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True, are_new: bool = False
+    connection: Connection,
+    space: str,
+    vectors: Mapping[str, Vector],
+    holders: Iterable[Holder],
+    *,
+    opens: bool = True,
 ) -> None:
-    """Store vectors by the hash of their text; raise SpaceMismatch, with the id, for one that misfits.
+    """Store the vectors of embedded texts for the memories that hold these; raise SpaceMismatch for one that misfits.
 
-    The first vectors of a space create it, unless the caller expects it to exist (`opens` is False). Those that a
-    caller knows to be new take the place of none, which is faster.
+    The first vectors of a space create it, unless the caller expects it to exist (`opens` is False).
     """
     dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
+    blobs = dict(_blobs(connection, vectors, dimensions))
     connection.executemany(
-        _INSERT if are_new else _INSERT + _OR_REPLACE,
-        [(space, key, vector_checksum(key, blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
+        _INSERT + _OR_REPLACE,
+        [
+            (scope, space, number, key, vector_checksum(scope, number, key, blobs[key]), blobs[key])
+            for scope, number, key in sorted(holders)  # so that those of a scope lie together, as they are read
+            if key in blobs
+        ],
     )
+
+
+def take_over_vectors(connection: Connection, moves: Iterable[tuple[str, int, int, str]]) -> None:
+    """Give memories the vectors, of every space, of others with the same text: scope, from, to, hash."""
+    connection.executemany(
+        _TAKE_OVER, [(_mask_between(scope, old, new), new, scope, old, key) for scope, old, new, key in moves]
+    )
+
+
+def renumber_vectors(connection: Connection, scope: str, moves: Iterable[tuple[int, str, int]]) -> None:
+    """Move the vectors of a scope to new numbers: new, scope, old."""
+    connection.executemany(_RENUMBER, [(_mask_between(scope, old, new), new, scope, old) for new, _, old in moves])
+
+
+def bind_vectors(connection: Connection) -> None:
+    """Bind the checksums of vectors to their places, sound or not; an earlier schema had none."""
+    places = connection.execute("SELECT scope, space, number FROM vectors").fetchall()
+    connection.executemany(
+        f"UPDATE vectors SET checksum = {_MOVED} WHERE scope = ?2 AND space = ?3 AND number = ?4",
+        [(place_mask(scope, number), scope, space, number) for scope, space, number in places],
+    )
+
+
+def _mask_between(scope: str, old: int, new: int) -> int:
+    return place_mask(scope, old) ^ place_mask(scope, new)
 
 
 def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: int) -> Iterable[tuple[str, bytes]]:
@@ -498,18 +511,17 @@ def write_signs(
         for first in sorted({number - number % BLOCK for number in numbers}):
             if first + BLOCK <= size:
                 found = read_range(connection, space, scope, first, first + BLOCK)
+                place = (scope, space, first)
                 if found.vectors is None:
-                    place = (space, scope, first)
-                    connection.execute("DELETE FROM sign_blocks WHERE space = ? AND scope = ? AND first = ?", place)
+                    connection.execute("DELETE FROM sign_blocks WHERE scope = ? AND space = ? AND first = ?", place)
                     continue
+                present = np.packbits(found.has, bitorder="little").tobytes()
                 connection.execute(
-                    "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                    "entries = excluded.entries, signs = excluded.signs",
+                    "INSERT INTO sign_blocks (scope, space, first, present, signs) VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT DO UPDATE SET present = excluded.present, signs = excluded.signs",
                     (
-                        space,
-                        scope,
-                        first,
-                        add_checksum(found.entries.tobytes(), space, scope, first),
+                        *place,
+                        add_checksum(present, space, scope, first),
                         add_checksum(found.signs.tobytes(), space, scope, first),
                     ),
                 )
