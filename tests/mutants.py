@@ -811,7 +811,7 @@ MUTANTS = (
     ),
     Mutant(
         "a vector of another length",
-        "storage/sqlite/vectors/table.py",
+        "storage/sqlite/vectors/checksums.py",
         "    is_sized = len(blob) == size if size is not None else",
         "    is_sized =",
         DAMAGE,

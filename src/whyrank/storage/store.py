@@ -36,7 +36,7 @@ from .sqlite.postings.kernel import KERNEL, NUMPY, Kernel
 from .sqlite.rows import CONTENT_KEY, SELECT, SORTING_KEYS, RowCache, as_far_as_legible
 from .sqlite.top_k import KeywordIndex, View
 from .sqlite.vectors.index import VectorIndex
-from .sqlite.vectors.table import damaged_vectors, stale_signs, write_signs
+from .sqlite.vectors.table import SIGNS_DUE, damaged_vectors, stale_signs, write_due_signs, write_signs
 from .sqlite.writer import Writer, read_anew
 from .sqlite.writer import foreseen_by as foreseen_by_arrival
 from .transfer import FIRST, Takeover, read_next
@@ -128,6 +128,10 @@ class IndexedStore:
             return
         with self._backend.reading() as (connection, *_):
             is_purge_due, is_waiting = purge_module.is_due(connection), pending.is_waiting(connection)
+            are_signs_due = meta_value(connection, SIGNS_DUE) is not None
+        if are_signs_due:
+            with self._backend.writing() as connection:
+                write_due_signs(connection)
         if is_waiting:
             self._index_waiting()
         if is_purge_due:

@@ -18,7 +18,8 @@ from .sqlite.database import Connection, Row, meta_value, rows_of
 from .sqlite.metadata import READERS, stretches_in
 from .sqlite.postings.format import tokens_in
 from .sqlite.rows import COLUMNS, SELECT, read_row, text_embedded
-from .sqlite.vectors.table import is_vector, place_mask, vector_bytes
+from .sqlite.vectors.checksums import is_vector, place_mask
+from .sqlite.vectors.table import vector_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

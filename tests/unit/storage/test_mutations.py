@@ -30,7 +30,7 @@ from tests.mutations import (
 from whyrank.errors import SchemaTooNew, StoreDamaged
 from whyrank.storage.sqlite.database import connect
 from whyrank.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS
-from whyrank.storage.sqlite.vectors.table import vector_checksum
+from whyrank.storage.sqlite.vectors.checksums import vector_checksum
 
 if TYPE_CHECKING:
     from whyrank.storage.sqlite.check import Checkup

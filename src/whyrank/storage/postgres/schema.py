@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from psycopg.errors import InsufficientPrivilege
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from ..sqlite.vectors.table import bind_vectors, write_all_signs
+from ..sqlite.vectors.checksums import bind_vectors
 from .connection import translated
 from .dialect import FUNCTIONS
 
@@ -152,13 +152,8 @@ CREATE TABLE sign_blocks (
     scope TEXT NOT NULL, space TEXT NOT NULL, first bigint NOT NULL, present bytea NOT NULL, signs bytea NOT NULL,
     PRIMARY KEY (scope, space, first)
 );
+INSERT INTO meta VALUES ('signs due', '1');
 """.replace(" TEXT", ' TEXT COLLATE "C"')
-
-
-def _sign_vectors(connection: Connection) -> None:
-    """Bind the checksums of vectors to their places, and make their blocks of signs."""
-    bind_vectors(connection)  # type: ignore[arg-type]  # it has the interface of `sqlite3`
-    write_all_signs(connection)  # type: ignore[arg-type]
 
 
 class Migration(NamedTuple):
@@ -166,12 +161,12 @@ class Migration(NamedTuple):
 
     version: int
     script: str
-    then: Callable[[Connection], None] = lambda connection: None  # for changes that SQL alone cannot express
+    then: Callable[[Any], None] = lambda connection: None  # for changes that SQL alone cannot express
 
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, FUNCTIONS + _TABLES + _AROUND),
-    Migration(2, _BY_SCOPE, _sign_vectors),
+    Migration(2, _BY_SCOPE, bind_vectors),
 )
 NEWEST = MIGRATIONS[-1].version
 _VERSION = "schema"  # the key in `meta`

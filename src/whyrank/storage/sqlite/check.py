@@ -53,7 +53,8 @@ from .recovery import (
     table_columns,
 )
 from .schema import MIGRATIONS, PUT_RIGHT, misstated, version_of
-from .vectors.table import PLACED, is_vector, place_mask, signs_in, vector_bytes
+from .vectors.checksums import PLACED, is_vector, place_mask
+from .vectors.table import signs_in, vector_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -53,7 +53,8 @@ from .recovery import (
 )
 from .rows import COLUMNS
 from .schema import MIGRATIONS, prepare, restate, version_of
-from .vectors.table import is_vector, place_mask, vector_bytes, vector_checksum, write_all_signs
+from .vectors.checksums import is_vector, place_mask, vector_checksum
+from .vectors.table import vector_bytes, write_all_signs
 from .writer import Writer
 
 if TYPE_CHECKING:

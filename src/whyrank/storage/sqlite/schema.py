@@ -24,7 +24,7 @@ from .database import (
     untouched_address,
 )
 from .postings.format import Segment, write_directory
-from .vectors.table import bind_vectors, write_all_signs
+from .vectors.checksums import bind_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -111,11 +111,6 @@ def list_pages(connection: Connection) -> None:
 def _brought_to_3(connection: Connection) -> None:
     _key_facts_by_text(connection)
     number_pages(connection)
-
-
-def _sign_vectors(connection: Connection) -> None:
-    bind_vectors(connection)
-    write_all_signs(connection)
 
 
 _CHECKED_BY_6 = (
@@ -413,8 +408,9 @@ MIGRATIONS: tuple[Migration, ...] = (
             signs BLOB NOT NULL,
             PRIMARY KEY (scope, space, first)
         ) WITHOUT ROWID;
+        INSERT OR REPLACE INTO meta VALUES ('signs due', '1');
         """,
-        _sign_vectors,
+        bind_vectors,
     ),
 )
 

@@ -30,18 +30,8 @@ from ..top_k import (
     spare_rows,
     threshold,
 )
-from .table import (
-    STEP_BACK,
-    WORD_BITS,
-    CachedVectors,
-    Signs,
-    blended,
-    is_vector,
-    place_mask,
-    renewed,
-    signs_of,
-    vectors_asked,
-)
+from .checksums import is_vector, place_mask
+from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, renewed, signs_of, vectors_asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,6 @@ int8 codes read a quarter of the bytes of whole vectors; signs are one bit each,
 from __future__ import annotations
 
 import math
-import zlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from ....errors import SpaceMismatch
 from ..database import ChecksumError, add_checksum, check_body, meta_value, set_meta
 from ..doc_values import BLOCK, NOWHERE, NUMBERS, Flags, Integers, ScopeDocValues, grow
 from ..metadata import dimensions_key
+from .checksums import FLOAT_BYTES, MOVED, PLACED, is_vector, mask_between, place_mask, vector_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,12 +31,9 @@ UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that counts as rounding
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the row of a scope's windows that is one turn before
 
-_FLOAT_BYTES = 4
 READ_AT_ONCE = 1_024  # vectors: a megabyte, which stays in the CPU cache while it is copied
 
 Range = tuple[int, int]
-_MASK_LETTERS = 8  # of a hash in hexadecimal: as many as fit a checksum
-_MASK_BITS, _SPREAD = 0xFFFF_FFFF, 0x9E37_79B1  # a prime near the golden ratio: neighbours differ in many bits
 WORD_BITS = 64
 
 Signs = NDArray[np.uint64]  # a row per 64 dimensions, a column per memory: one pass per row of bits, all in order
@@ -265,7 +262,6 @@ def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-PLACED = "typeof(scope) = 'text' AND typeof(number) = 'integer'"  # else the vector was damaged, and is an orphan
 _SIGN_BLOCKS = "SELECT first, present, signs FROM sign_blocks WHERE scope = ? AND space = ?"
 _VECTORS = (
     "SELECT number, hash, checksum, vector FROM vectors WHERE scope = ? AND space = ? AND number >= ? AND number < ? "
@@ -331,7 +327,7 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
 def vector_bytes(connection: Connection, space: str) -> int | None:
     """Return the size in bytes of a vector of a space, if the file records it."""
     known = meta_value(connection, dimensions_key(space))
-    return _FLOAT_BYTES * int(known) if isinstance(known, str) and known.isascii() and known.isdigit() else None
+    return FLOAT_BYTES * int(known) if isinstance(known, str) and known.isascii() and known.isdigit() else None
 
 
 def damaged_vectors(connection: Connection, space: str) -> dict[str, list[int]]:
@@ -362,48 +358,18 @@ def stale_signs(connection: Connection, scope: str) -> dict[str, list[int]]:
     return stale
 
 
-def vector_checksum(scope: str, number: int, text_hash: str, blob: bytes) -> int:
-    """Return the checksum of a vector, which fails for another memory and under the hash of another text."""
-    return zlib.crc32(blob) ^ _hash_mask(text_hash) ^ place_mask(scope, number)
-
-
-def place_mask(scope: object, number: object) -> int:
-    """Return what a checksum is combined with by XOR, so that it fails at another place; the mask of 0 is a scope's."""
-    begin = scope if isinstance(scope, int) else zlib.crc32(str(scope).encode("utf-8", errors="replace"))
-    return (begin + _SPREAD * number) & _MASK_BITS if isinstance(number, int) else begin
-
-
-def is_vector(size: int | None, bound: int, text_hash: object, checksum: object, blob: object) -> bool:
-    """Check a stored vector against its checksum and text hash, and its size in bytes if that is known.
-
-    `bound` is the mask of its place. Earlier versions took the checksum of the vector alone.
-    """
-    if not isinstance(blob, bytes) or not isinstance(checksum, int) or not isinstance(text_hash, str):
-        return False
-    is_sized = len(blob) == size if size is not None else bool(blob) and not len(blob) % _FLOAT_BYTES
-    return is_sized and zlib.crc32(blob) ^ checksum ^ bound in (0, _hash_mask(text_hash))
-
-
-def _hash_mask(text_hash: str) -> int:
-    try:
-        return int(text_hash[:_MASK_LETTERS], 16)
-    except ValueError:  # no hash of ours
-        return zlib.crc32(text_hash.encode("utf-8", errors="replace"))
-
-
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
 Holder = tuple[str, int, str]  # scope and number of a memory, and the hash of its embedded text
 _INSERT = "INSERT INTO vectors (scope, space, number, hash, checksum, vector) VALUES (?, ?, ?, ?, ?, ?)"
 _OR_REPLACE = " ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum, vector = excluded.vector"
-_MOVED = "(checksum | ?1) - (checksum & ?1)"  # XOR, which SQLite has no sign for
 _TAKE_OVER = (
     f"INSERT INTO vectors (scope, space, number, hash, checksum, vector) "
-    f"SELECT scope, space, ?2, hash, {_MOVED}, vector "
+    f"SELECT scope, space, ?2, hash, {MOVED}, vector "
     "FROM vectors WHERE scope = ?3 AND number = ?4 AND hash = ?5 ON CONFLICT DO NOTHING"
 )
-_RENUMBER = f"UPDATE vectors SET number = ?2, checksum = {_MOVED} WHERE scope = ?3 AND number = ?4"
+_RENUMBER = f"UPDATE vectors SET number = ?2, checksum = {MOVED} WHERE scope = ?3 AND number = ?4"
 
 
 def put_vectors(
@@ -433,26 +399,13 @@ def put_vectors(
 def take_over_vectors(connection: Connection, moves: Iterable[tuple[str, int, int, str]]) -> None:
     """Give memories the vectors, of every space, of others with the same text: scope, from, to, hash."""
     connection.executemany(
-        _TAKE_OVER, [(_mask_between(scope, old, new), new, scope, old, key) for scope, old, new, key in moves]
+        _TAKE_OVER, [(mask_between(scope, old, new), new, scope, old, key) for scope, old, new, key in moves]
     )
 
 
 def renumber_vectors(connection: Connection, scope: str, moves: Iterable[tuple[int, str, int]]) -> None:
     """Move the vectors of a scope to new numbers: new, scope, old."""
-    connection.executemany(_RENUMBER, [(_mask_between(scope, old, new), new, scope, old) for new, _, old in moves])
-
-
-def bind_vectors(connection: Connection) -> None:
-    """Bind the checksums of vectors to their places, sound or not; an earlier schema had none."""
-    places = connection.execute("SELECT scope, space, number FROM vectors").fetchall()
-    connection.executemany(
-        f"UPDATE vectors SET checksum = {_MOVED} WHERE scope = ?2 AND space = ?3 AND number = ?4",
-        [(place_mask(scope, number), scope, space, number) for scope, space, number in places],
-    )
-
-
-def _mask_between(scope: str, old: int, new: int) -> int:
-    return place_mask(scope, old) ^ place_mask(scope, new)
+    connection.executemany(_RENUMBER, [(mask_between(scope, old, new), new, scope, old) for new, _, old in moves])
 
 
 def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: int) -> Iterable[tuple[str, bytes]]:
@@ -534,3 +487,13 @@ def write_all_signs(connection: Connection) -> None:
     scopes = connection.execute("SELECT scope, numbers FROM scopes").fetchall()
     for (space,) in spaces:
         write_signs(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes})
+
+
+SIGNS_DUE = "signs due"  # key of `meta`: a migration has left the blocks of signs to be written
+
+
+def write_due_signs(connection: Connection) -> None:
+    """Write the signs of all full blocks, if a migration has left that to be done."""
+    if meta_value(connection, SIGNS_DUE) is not None:
+        write_all_signs(connection)
+        connection.execute("DELETE FROM meta WHERE key = ?", (SIGNS_DUE,))
