@@ -336,7 +336,7 @@ MUTANTS = (
     Mutant(
         "unstable tie",
         "types/results.py",
-        "order.sort(key=lambda number: (-tiers[number], -scores[number], content_keys[places[number]]))",
+        "order.sort(key=ties.__getitem__)",
         "pass",
         LAWS,
     ),
@@ -350,8 +350,8 @@ MUTANTS = (
     Mutant(
         "dropped hit forgotten",
         "types/results.py",
-        "hits=kept, dropped=before.joined(dropped))",
-        "hits=kept)",
+        "hits=kept, dropped=before.joined(dropped), notices=ranking.notices)",
+        "hits=kept, notices=ranking.notices)",
         LAWS,
     ),
     Mutant(

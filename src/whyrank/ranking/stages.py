@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ConfigError, check_finite
@@ -11,7 +11,7 @@ from ..formatting import counted, which
 from ..types.memory import SECONDS_PER_DAY, Memory, Notice
 from ..types.query import label_of
 from ..types.results import Context, Held, Hit, Hits, Ranking, drop, in_order, keep, memory_of, rescore
-from ..types.trail import TIER_STEP, TIERS, WINDOW_LIFT, Part, Step, name_tier, part_of
+from ..types.trail import TIER_STEP, TIERS, WINDOW_LIFT, Later, Part, Step, name_tier, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -427,16 +427,22 @@ class GroupBySource:
         if len({*origins}) == len(origins):
             return ranking
         ids, shown = hits.ids, dict[object, list[int]]()
-        beside: dict[MemoryId, tuple[Held, ...]] = {**hits.beside}
         behind: dict[int, MemoryId] = {}  # the shown hit that each hidden one stands under
+        hidden: dict[int, list[int]] = {}  # the places of those that stand under a shown hit
         for number, origin in enumerate(origins):
             taken = shown.setdefault(origin, [])
             if len(taken) < self.max_per_file:
                 taken.append(number)
             else:
-                first = behind[number] = ids[taken[0]]
-                beside[first] = (*beside.get(first, ()), hits.candidates.at(hits.places[number]))
-        grouped = replace(ranking, hits=Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside))
+                behind[number] = ids[taken[0]]
+                hidden.setdefault(taken[0], []).append(hits.places[number])
+
+        def others(first: int) -> tuple[Held, ...]:
+            return (*hits.beside.get(ids[first], ()), *map(hits.candidates.at, hidden[first]))
+
+        beside = {**hits.beside, **{ids[first]: Later(others, first) for first in hidden}}
+        shown_hits = Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside)
+        grouped = Ranking(shown_hits, ranking.dropped, ranking.notices)
         return drop(grouped, "group", lambda number: f"same file as {behind[number]}, which ranks higher", [*behind])
 
 

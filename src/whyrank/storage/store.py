@@ -268,7 +268,7 @@ class IndexedStore:
 
     def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads of this thread inside the block."""
-        return self._backend.reading(foreseen_by(hint))
+        return self._backend.reading() if hint is NO_HINT else self._backend.reading(foreseen_by(hint))
 
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
@@ -276,7 +276,9 @@ class IndexedStore:
         with self._backend.reading() as (connection, generation, has_lost):
             reader: IndexReader | None = getattr(self._local, "reader", None)
             if reader is None or reader.view[:2] != (connection, generation):
-                view = View(connection, generation, self._index(connection), self._catalogue, self._masks, {})
+                is_remote = not isinstance(connection, Connection)
+                index = self._index(connection)
+                view = View(connection, generation, index, self._catalogue, self._masks, {}, is_remote)
                 reader = IndexReader(self._backend.aborting, view, self._caches, has_lost, self.fetch)
                 self._local.reader = reader
             yield reader
@@ -304,7 +306,8 @@ class IndexedStore:
     def retrieve(self, request: Request) -> Retrieval:
         """Take every run of the plan, then score all their candidates by every signal."""
         with self.reader() as reader:
-            reader.foresee(request)
+            if reader.view.is_remote:
+                reader.foresee(request)
             return retrieve(reader, request)
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
@@ -306,7 +306,7 @@ class Hits(Lazy[Hit]):
         tiers: Sequence[int],
         scores: Sequence[float],
         trail: Callable[[int], Trail],
-        beside: Mapping[MemoryId, tuple[Held, ...]] = MappingProxyType({}),
+        beside: Mapping[MemoryId, Sequence[Held]] = MappingProxyType({}),
         stages: Sequence[str] = (),
     ) -> None:
         self.candidates = candidates
@@ -373,7 +373,8 @@ class Hits(Lazy[Hit]):
     def item(self, number: int) -> Hit:
         """Make one hit."""
         held = self.candidates.at(self.places[number])
-        return Hit(held, self.tiers[number], self.scores[number], self.trail(number), self.beside.get(held.id, ()))
+        beside = tuple(self.beside.get(held.id, ()))
+        return Hit(held, self.tiers[number], self.scores[number], self.trail(number), beside)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -489,7 +490,8 @@ def in_order(hits: Sequence[Hit]) -> Hits:
     order = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
     if len({*keys}) < len(keys):
         content_keys, places = columns.candidates.content_keys, columns.places
-        order.sort(key=lambda number: (-tiers[number], -scores[number], content_keys[places[number]]))
+        ties = [(-tiers[number], -scores[number], content_keys[place]) for number, place in enumerate(places)]
+        order.sort(key=ties.__getitem__)
     return columns.pick(order)
 
 
@@ -505,7 +507,7 @@ def rescore(ranking: Ranking, steps_for: Callable[[MemoryId], Sequence[Step]]) -
     stepped = Hits(
         hits.candidates, hits.places, tiers, scores, lambda number: (*hits.trail(number), *steps[number]), hits.beside
     )
-    return replace(ranking, hits=in_order(stepped))
+    return Ranking(in_order(stepped), ranking.dropped, ranking.notices)
 
 
 def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> Ranking:
@@ -524,7 +526,7 @@ def drop(ranking: Ranking, stage: str, why: Callable[[int], str], numbers: Seque
 
     lost = hits.pick(numbers)
     dropped = Hits(lost.candidates, lost.places, lost.tiers, lost.scores, trail, lost.beside, [stage] * len(numbers))
-    return replace(ranking, hits=kept, dropped=before.joined(dropped))
+    return Ranking(hits=kept, dropped=before.joined(dropped), notices=ranking.notices)
 
 
 def split_dropped(dropped: Sequence[Hit], stages: frozenset[str]) -> Hits:

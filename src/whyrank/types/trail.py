@@ -88,6 +88,9 @@ class Lazy(Sequence[Item]):
         numbers = range(len(self))[index]
         return self.item(numbers) if isinstance(numbers, int) else tuple(map(self.item, numbers))
 
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.item, range(len(self)))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 

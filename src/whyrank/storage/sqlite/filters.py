@@ -72,11 +72,6 @@ def _choices(where: Where) -> list[Clause]:
         parts.append(Clause("m.date >= ?", (where.since,)))
     if where.before is not None:
         parts.append(Clause("m.date < ?", (where.before,)))
-    return parts + _likes(where)
-
-
-def _likes(where: Where) -> list[Clause]:
-    parts: list[Clause] = []
     if where.category is not None:
         parts.append(Clause("m.category = ?", (where.category,)))
     if where.decay is not None:

@@ -66,10 +66,6 @@ class Places(NamedTuple):
     scopes: Sequence[str]
     origins: Sequence[int]
 
-    def by_id(self) -> Iterable[tuple[MemoryId, Place]]:
-        """Return each id with its place."""
-        return zip(self.ids, zip(self.rows, self.scopes, self.origins, strict=True), strict=True)
-
 
 class IndexReader:
     """Reads of one thread in one snapshot; what a question asks twice is counted once."""
@@ -84,6 +80,7 @@ class IndexReader:
         self._languages: dict[frozenset[Scope], Mapping[str, int]] = {}
         self._readers: dict[frozenset[Scope], Mapping[int, int]] = {}
         self._meta: dict[str, str | None] = {}
+        self._unread: tuple[Where, tuple[Notice, ...]] | None = None  # of the last filter
         self._runs: deque[Places] = deque(maxlen=_RUNS_KEPT)  # since the last candidates
         self._candidates = Places((), (), (), ())  # of the last search
         self._places: dict[MemoryId, Place] = {}  # of what its runs listed, and of these
@@ -169,14 +166,19 @@ class IndexReader:
         return Run(name, Listed(ids, scores), (*found.notices, *self._find_unread(where)))
 
     def _find_unread(self, where: Where) -> tuple[Notice, ...]:
-        """Return notices on the memories that a run could not read."""
+        """Return notices on the memories that a run could not read, the same for all runs of a search."""
+        if self._unread is not None and self._unread[0] is where:
+            return self._unread[1]
         lost = pending.left_out(self.view.connection, where.scopes) if self._has_lost else ()
         gone = sum([shelf.lost for shelf in self.view.shelves(where.scopes)])
         damaged = self.view.unlisted(where) if where.expression is not None or where.tags else ()
-        return (*lost, *((lost_notice(gone),) if gone else ()), *damaged)
+        self._unread = where, (*lost, *((lost_notice(gone),) if gone else ()), *damaged)
+        return self._unread[1]
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
+        if self.view.is_remote:
+            foresee(self.view.connection, self._names.asked(sorted(map(str, where.scopes)), probe))
         restored = self._read_meta(metadata.RESTORED)
         only = None if where.expression is None else self.view.rows_matching(where)
         found, damage = self._names.select(self.view.connection, probe, where, restored, only)
@@ -263,7 +265,7 @@ class IndexReader:
         wanted = [*ids]
         places: dict[MemoryId, Place] = {}
         for run in self._runs:
-            places.update(run.by_id())
+            places.update(zip(run.ids, zip(run.rows, run.scopes, run.origins, strict=True), strict=True))
         self._runs.clear()
         unlisted = [identity for identity in wanted if identity not in places]
         if unlisted:

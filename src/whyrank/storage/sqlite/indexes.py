@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,14 @@ _READ_INSTEAD = "for this search the texts were read instead"
 _ASTRAY = "pages of the keyword index belong to no segment"
 
 
+class Opened(NamedTuple):
+    """Doc values, collection statistics and posting lists of some scopes in one snapshot."""
+
+    shelves: Sequence[ScopeDocValues]
+    collection: CollectionStatistics
+    lists: Sequence[PostingLists]
+
+
 class PostingsIndex:
     """Keyword index on posting lists of our own."""
 
@@ -59,6 +67,7 @@ class PostingsIndex:
         self._known: OrderedDict[str, PostingLists] = OrderedDict()
         self._collections: dict[tuple[str, ...], CollectionStatistics] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._opened: Opened | None = None
         self._signal: tuple[Scores, Sequence[int], Signal] | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._turn = threading.Lock()
@@ -142,17 +151,16 @@ class PostingsIndex:
     def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
         """Return the places of a scope whose own texts hold a term, or which have a mark."""
         field = DATES if is_mark(term) else WORDS
-        [lists] = self._open_lists(view, [shelf])
+        [lists] = self._open_lists(view.connection, [shelf])
         [postings] = lists.read_postings(view.connection, field, [term])
         return postings.joined.places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the visible terms with a prefix, as typed, and their document frequencies."""
-        shelves = view.shelves(scopes)
-        asked, last = (self._open_collection(shelves).moment, beginning), self._begun
+        _, collection, lists = self._open(view, scopes)
+        asked, last = (collection.moment, beginning), self._begun
         if last is not None and last[0] == asked:
             return last[1]
-        lists = self._open_lists(view, shelves)
         accented = [table for scope in lists for table in scope.accented(view.connection)]
         written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
         words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
@@ -165,9 +173,7 @@ class PostingsIndex:
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return the terms that equal these without accents; they may include those of removed memories."""
-        tables = [
-            table for scope in self._open_lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
-        ]
+        tables = [table for scope in self._open(view, scopes).lists for table in scope.accented(view.connection)]
         known = [(word, table[word]) for table in tables for word in plain if word in table]
         found: dict[str, set[str]] = {}
         for word, tokens in known:
@@ -178,13 +184,12 @@ class PostingsIndex:
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
     ) -> KeywordRun:
         """Return the best rows by lexical score, filtered before they are cut."""
-        shelves = view.shelves(where.scopes)
-        scores = self._score_query(view, shelves, terms, repeats)
+        scores, (shelves, _, lists) = self._score_query(view, where.scopes, terms, repeats)
         allowed = view.allowed(shelves, where)
         if join == "and":
             allowed = [
                 combine_masks(mask, held)
-                for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
+                for mask, held in zip(allowed, self._with_all(view, lists, shelves, terms), strict=True)
             ]
         is_filtered = any(mask is not None for mask in allowed)
         # Cached without a filter: a search precedes `why`, and an entity lookup precedes a search.
@@ -195,13 +200,15 @@ class PostingsIndex:
                 scores.unfiltered[limit] = rows
         return KeywordRun(rows, self._find_damage(shelves))
 
-    def _with_all(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str]) -> list[Flags]:
+    def _with_all(
+        self, view: View, lists: Sequence[PostingLists], shelves: Sequence[ScopeDocValues], terms: Sequence[str]
+    ) -> list[Flags]:
         """Return the masks of places that hold every word of the query themselves."""
         held = []
         words = [term for term in terms if not is_mark(term)]
-        for shelf, lists in zip(shelves, self._open_lists(view, shelves), strict=True):
+        for shelf, scope in zip(shelves, lists, strict=True):
             count = np.zeros(len(shelf), np.int64)
-            for postings in lists.read_postings(view.connection, WORDS, words):
+            for postings in scope.read_postings(view.connection, WORDS, words):
                 count[postings.joined.places] += 1
             held.append(count == len(words))
         return held
@@ -216,8 +223,8 @@ class PostingsIndex:
         repeats: Repeats = ONCE,
     ) -> Signal:
         """Score the given memories, with the contribution of each term."""
-        shelves = view.shelves(scopes)
-        scores, last = self._score_query(view, shelves, terms, repeats), self._signal
+        scores, (shelves, *_) = self._score_query(view, scopes, terms, repeats)
+        last = self._signal
         if last is not None and last[0] is scores and last[1] == rows:  # asked again, as by `why`
             return last[2]
         table, covered = np.zeros((len(scores.keys), len(rows))), np.zeros(len(rows))
@@ -237,8 +244,8 @@ class PostingsIndex:
         self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
     ) -> Mapping[int, str]:
         """Return the mark of each row that has one of these and is visible."""
-        shelves = view.shelves(scopes)
-        lists = [scope.read_postings(view.connection, DATES, marks) for scope in self._open_lists(view, shelves)]
+        shelves, _, opened = self._open(view, scopes)
+        lists = [scope.read_postings(view.connection, DATES, marks) for scope in opened]
         if not any(postings.size for found in lists for postings in found):
             return {}  # as in a store of one language
         standing = view.catalogue.locate(shelves, rows)
@@ -251,18 +258,18 @@ class PostingsIndex:
 
     def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by mark."""
-        lists = self._open_lists(view, view.shelves(scopes))
+        lists = self._open(view, scopes).lists
         sizes = ([found.size for found in scope.read_postings(view.connection, DATES, marks)] for scope in lists)
         return dict(zip(marks, map(sum, zip(*sizes, strict=True)), strict=False))
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of the visible memories."""
-        shelves = view.shelves(scopes)
-        collection, lists = self._open_collection(shelves), self._open_lists(view, shelves)
+        _, collection, lists = self._open(view, scopes)
         words = [*dict.fromkeys(terms)]
-        is_many = len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words)
+        together = "".join(words) if len(words) > MANY_TOKENS else " "
+        is_many = not (" " in together or is_several(together))
         frequency = dict.fromkeys(words, 0)
-        if not is_many:
+        if view.is_remote and not is_many:
             foresee(view.connection, self._pages_asked(lists, [(WORDS, words)]))
         for scope in lists:
             if is_many:
@@ -274,14 +281,14 @@ class PostingsIndex:
         return Statistics(collection.count, collection.texts(WORDS, "own").average, frequency)
 
     def _score_query(
-        self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats
-    ) -> Scores:
+        self, view: View, scopes: frozenset[Scope], terms: Sequence[str], repeats: Repeats
+    ) -> tuple[Scores, Opened]:
         """Return the scores of a query, cached: a search needs them twice; terms of the last query are reused."""
-        collection, last = self._open_collection(shelves), self._last
+        opened, last = self._open(view, scopes), self._last
+        shelves, collection, lists = opened
         question = (collection.moment, tuple(terms), tuple(sorted(repeats.items())))
         if last is not None and last[0] == question:
-            return last[1]
-        lists = self._open_lists(view, shelves)
+            return last[1], opened
         wanted, speakers = self._wanted(collection, terms)
         postings: dict[tuple[Field, str], list[Postings]] = {}
         for field, read in _with_exact((*wanted, (DATES, speakers))):
@@ -297,7 +304,9 @@ class PostingsIndex:
         speaker = named_speaker(speakers, postings) if speakers else None
         scores = Scores(collection, weighed, speaker, kernel=self._kernel)
         self._last = question, scores
-        return scores
+        if len(self._known) > 1:
+            self._evict_scopes(len(shelves))
+        return scores, opened
 
     def _wanted(
         self, collection: CollectionStatistics, terms: Sequence[str]
@@ -309,14 +318,22 @@ class PostingsIndex:
 
     def asked(self, view: View, terms: Sequence[str], scopes: frozenset[Scope]) -> Iterator[Asked]:
         """Yield the statements that read the lists of a query which are not cached."""
-        shelves = view.shelves(scopes)
-        wanted, speakers = self._wanted(self._open_collection(shelves), terms)
-        return self._pages_asked(self._open_lists(view, shelves), _with_exact((*wanted, (DATES, speakers))))
+        _, collection, lists = self._open(view, scopes)
+        wanted, speakers = self._wanted(collection, terms)
+        return self._pages_asked(lists, _with_exact((*wanted, (DATES, speakers))))
 
     def _pages_asked(
         self, lists: Sequence[PostingLists], wanted: Iterable[tuple[Field, Sequence[str]]]
     ) -> Iterator[Asked]:
         return (asked for field, terms in wanted for scope in lists for asked in scope.pages_asked(field, terms))
+
+    def _open(self, view: View, scopes: frozenset[Scope]) -> Opened:
+        """Open the statistics and posting lists of some scopes; a search asks for the same ones several times."""
+        shelves, last = view.shelves(scopes), self._opened
+        if last is None or last.shelves is not shelves:
+            last = Opened(shelves, self._open_collection(shelves), self._open_lists(view.connection, shelves))
+            self._opened = last
+        return last
 
     def _open_collection(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
         """Return the collection statistics of some scopes, computed once per change."""
@@ -335,7 +352,7 @@ class PostingsIndex:
                 known = self._collections[scopes] = CollectionStatistics(shelves, moment)
             return known
 
-    def _open_lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
+    def _open_lists(self, connection: Connection, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
         with self._turn:
             known = {shelf.scope: own.stored for shelf in shelves if (own := self._known.get(shelf.scope)) is not None}
             changed = [
@@ -343,7 +360,7 @@ class PostingsIndex:
                 for shelf in shelves
                 if (stored := known.get(shelf.scope)) is None or stored.changed != shelf.changed
             ]
-            for (shelf, _), stored in zip(changed, open_segments(view.connection, changed), strict=True):
+            for (shelf, _), stored in zip(changed, open_segments(connection, changed), strict=True):
                 self._known[shelf.scope] = PostingLists(shelf, stored, self._pages, self._kernel, self._list_bytes)
                 if not stored.is_consistent:
                     self._pages.inconsistent.add(shelf.scope)

@@ -26,7 +26,7 @@ from ...protocols import UNREADABLE
 from ...types.memory import Notice
 from ...types.trail import Name
 from ..bm25 import Scored
-from .database import Connection, Row, foresee, portions, rows_of
+from .database import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
 
@@ -150,9 +150,7 @@ class NameIndex:
                 self._restored = restored
         found: set[int] = set()
         is_whole = True
-        scopes = sorted(map(str, where.scopes))
-        foresee(connection, self.asked(scopes, probe))
-        for scope in scopes:
+        for scope in sorted(map(str, where.scopes)):
             if scope not in self._whole and connection.execute(MISCOUNTED, (scope,)).fetchall():
                 is_whole = False
             elif len(self._whole) < _SCOPES_KEPT:
@@ -183,12 +181,12 @@ class NameIndex:
             if scope not in self._whole:
                 yield MISCOUNTED, (scope,)
             if not probe.typos:
-                yield from _named_asked(scope, _keys_of(probe), probe)
+                yield from _named_asked(scope, [probe.key, *windows_by_key(probe.windows)], probe)
             yield from _prefixes_asked(scope, probe)
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""
-        keys = _keys_of(probe)
+        keys = [probe.key, *windows_by_key(probe.windows)]
         if probe.typos:
             keys += sorted(self._misspelt(connection, scope, probe.key))
         rows: set[int] = set()
@@ -269,10 +267,6 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
         return np.zeros(0, np.uint64)
     letters: NDArray[np.uint64] = np.bitwise_or.reduceat(np.uint64(1) << (points % 64).astype(np.uint64), starts)
     return letters
-
-
-def _keys_of(probe: NameProbe) -> list[str]:
-    return [probe.key, *windows_by_key(probe.windows)]
 
 
 def _named_asked(scope: str, keys: Sequence[str], probe: NameProbe) -> Iterator[Asked]:

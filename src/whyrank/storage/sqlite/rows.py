@@ -346,12 +346,14 @@ class RowCache:
         with self._turn:
             self._prepare(generation)
             known = dict(zip(rows, self._memories.get_many(rows), strict=True))
-            read: dict[int, FetchedRow] = {}
-            for part, marks in portions([row for row, held in known.items() if held is None]):
-                wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
-                read.update((row[-1], read_row(row)) for row in rows_of(connection, wanted, part))
-            self._memories.update(read)
-            known.update(read)
+            missing = [row for row, held in known.items() if held is None]
+            if missing:
+                read: dict[int, FetchedRow] = {}
+                for part, marks in portions(missing):
+                    wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
+                    read.update((row[-1], read_row(row)) for row in rows_of(connection, wanted, part))
+                self._memories.update(read)
+                known.update(read)
             return {row: held for row, held in known.items() if held is not None}
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:

@@ -46,6 +46,7 @@ class View(NamedTuple):
     catalogue: DocValues
     masks: Masks
     opened: dict[frozenset[Scope], list[ScopeDocValues]]  # the doc values that were read in this snapshot
+    is_remote: bool = False  # in a server, to which the statements of a search are sent together
 
     def shelves(self, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
         """Return the doc values of the scopes that exist, always in the same order."""
@@ -373,7 +374,7 @@ def cut(
     ordered = chosen.scores[order]
     scores, sources = ordered.tolist(), _read_column(shelves, chosen, order, "group")
     # Sources are counted up to the first that is too many; ties with that one are decided together.
-    end = _keep_sources(sources, limit)[1]
+    kept, end = _keep_sources(sources, limit)
     if end is None and not (is_all or limit is None):
         return None
     if end is not None:
@@ -391,7 +392,7 @@ def cut(
                 places[run] = sorted(places[run], key=lambda i: keys.get(rows[i], _NO_KEY))
         order = order[places]
         sources = _read_column(shelves, chosen, order, "group")
-    kept = _keep_sources(sources[: len(order)], limit)[0]
+        kept, _ = _keep_sources(sources, limit)
     order = order[kept]
     ids = [*map(_TEXT, _read_column(shelves, chosen, order, "id"))]
     rows = _read_column(shelves, chosen, order, "row")

@@ -112,7 +112,8 @@ FOLLOWER_MASK = 0xFFFFFFFF  # the follower code of a term is the lower half of i
 
 def keys_of(terms: Iterable[str]) -> NDArray[np.int64]:
     """Return the keys of many terms; new ones are not cached, as few of them come again."""
-    return np.array([_KEYS.get(term) or _hash(term) for term in terms], np.int64)
+    digests = [hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest() for term in terms]
+    return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
 
 
 def _run_keys(token: str) -> tuple[int, ...]:

@@ -85,7 +85,8 @@ class VectorIndex:
         shelves = view.shelves(where.scopes)
         allowed = view.allowed(shelves, where)
         is_exact = limit is None or sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        foresee(view.connection, self.asked(shelves, space))
+        if view.is_remote:
+            foresee(view.connection, self.asked(shelves, space))
         held = [self._open_vectors(view.connection, space, shelf, whole=is_exact) for shelf in shelves]
         visible = [  # None where every place is allowed and has a vector
             mask if own.is_full else own.has if mask is None else own.has & mask
