@@ -208,8 +208,8 @@ class Resolution:
     """A question in the terms of the index, and what a search needs to know of the store before it embeds.
 
     `further` are the other wordings, in the order they were given; `dimensions` are those of the spaces asked for, and
-    `languages` counts the visible memories by language where there are two of them; `readers` counts them by
-    the version of their analyzer; `notes` are the texts that were asked for.
+    `languages` counts the visible memories by language where there are two of them; `notes` are the texts that were
+    asked for.
     """
 
     query: Query
@@ -221,7 +221,6 @@ class Resolution:
     notices: tuple[Notice, ...] = ()
     dimensions: Mapping[str, int | None] = field(default_factory=dict)
     languages: Mapping[str, int] = field(default_factory=dict)
-    readers: Mapping[int, int] = field(default_factory=dict)
     notes: Mapping[str, str | None] = field(default_factory=dict)
 
 

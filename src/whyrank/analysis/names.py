@@ -254,9 +254,11 @@ def edits_allowed(key: str) -> int:
 
 def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
     """Return the best relation between the query and any of a memory's names."""
-    windows = windows_by_key(probe.windows)
-    matches = [match for name in names if (match := _relation(probe, name, windows))]
-    return min(matches, key=match_order, default=None)
+    windows, matches = windows_by_key(probe.windows), list[NameMatch]()
+    for name in names:
+        if match := _relation(probe, name, windows):
+            matches.append(match)
+    return min(matches, key=match_order) if len(matches) > 1 else next(iter(matches), None)
 
 
 def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch | None:
@@ -358,22 +360,25 @@ def _relation(probe: NameProbe, name: Name, windows: dict[str, tuple[str, ...]])
     if name.key == probe.key:
         return NameMatch("equal", name.text, name.specificity)
     # Another number is no slip: `2025-03-12` is another day than `2025-03-13`, `ADR-016` another page than `ADR-006`.
-    same_numbers = [*filter(str.isdigit, probe.key)] == [*filter(str.isdigit, name.key)]
-    nearly = _nearly(probe, name) if same_numbers else None
-    return nearly or _partial(probe, name) or _in_sentence(name, windows)
-
-
-def _nearly(probe: NameProbe, name: Name) -> NameMatch | None:
-    """Return the match of a query with a whole name, its words in another order or mistyped."""
-    if len(name.words) > 1 and words_key(name.words) == words_key(probe.words):
+    has_same_numbers = [*filter(str.isdigit, probe.key)] == [*filter(str.isdigit, name.key)]
+    if has_same_numbers and len(name.words) > 1 and words_key(name.words) == words_key(probe.words):
         return NameMatch("same words", name.text, name.specificity)
-    allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos else 0
-    if not allowed:
+    allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos and has_same_numbers else 0
+    if allowed and (distance := edit_distance()(probe.key, name.key, score_cutoff=allowed)) <= allowed:
+        return NameMatch("one edit" if distance == 1 else "two edits", name.text, name.specificity)
+    if 0 < len(probe.words) <= PARTIAL_WORDS and is_known_in_part(name):
+        covered = min(1.0, sum(map(len, probe.words)) / max(1, sum(map(len, name.words))))
+        if name.words[: len(probe.words)] == probe.words:
+            return NameMatch("first words", name.text, covered=covered)
+        if set(probe.words) <= set(name.words):
+            return NameMatch("all words", name.text, covered=covered)
+        spelled = " ".join(("", *name.words))
+        if all(f" {word}" in spelled for word in probe.words):
+            return NameMatch("prefixes", name.text, covered=covered)
+    window = windows.get(name.key)
+    if window is None or name.specificity == STEM:
         return None
-    distance = edit_distance()(probe.key, name.key, score_cutoff=allowed)
-    if distance > allowed:
-        return None
-    return NameMatch("one edit" if distance == 1 else "two edits", name.text, name.specificity)
+    return NameMatch("in a sentence", name.text, name.specificity, words=window)
 
 
 @cache
@@ -384,30 +389,9 @@ def edit_distance() -> Callable[..., int]:
     return OSA.distance
 
 
-def _partial(probe: NameProbe, name: Name) -> NameMatch | None:
-    words = probe.words
-    if not (0 < len(words) <= PARTIAL_WORDS and is_known_in_part(name)):
-        return None
-    covered = min(1.0, sum(map(len, words)) / max(1, sum(map(len, name.words))))
-    if name.words[: len(words)] == words:
-        return NameMatch("first words", name.text, covered=covered)
-    if set(words) <= set(name.words):
-        return NameMatch("all words", name.text, covered=covered)
-    if all(any(theirs.startswith(ours) for theirs in name.words) for ours in words):
-        return NameMatch("prefixes", name.text, covered=covered)
-    return None
-
-
 def is_known_in_part(name: Name) -> bool:
     """Return whether some words of a name are enough to match it; a full path matches only as a whole."""
     return name.specificity != FULL_PATH
-
-
-def _in_sentence(name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch | None:
-    window = windows.get(name.key)
-    if window is None or name.specificity == STEM:
-        return None
-    return NameMatch("in a sentence", name.text, name.specificity, words=window)
 
 
 _CAPITALISED = pattern(r"(?<![\p{L}\p{M}\p{N}_])\p{Lu}[\p{L}\p{M}\p{N}'-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'-]*)*")
@@ -455,6 +439,8 @@ _AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # characters around a code t
 
 def is_code(text: str) -> bool:
     """Return whether a text is nothing but codes in the widest sense: identifiers, words with a digit."""
+    if text.islower() and text.replace(" ", "").isalpha():
+        return False  # as most questions: words of small letters
     words = [word.strip(_AROUND) for word in compose(text).split()]
     return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
 

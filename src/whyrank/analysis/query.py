@@ -36,6 +36,7 @@ from .tokenizer import (
     MAX_TOKEN_LETTERS,
     QUESTION_WORDS,
     STUB_LETTERS,
+    TOLD_WORDS,
     all_tokens,
     asked_tokens,
     bigrams,
@@ -46,7 +47,6 @@ from .tokenizer import (
     language_of,
     latin_language,
     parts_of,
-    plain_query_tokens,
     plain_tokens,
     plain_words,
     run_tokens,
@@ -86,9 +86,8 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
     folded = [word.lower() for word in words]
     language, shown = vote_language(folded, default_language)
     kind = _kind(text.strip(), folded, language, is_name=len(words) <= NAME_WORDS)
-    distinct = tuple(
-        dict.fromkeys(plain_tokens(folded, language) if kind == "name" else plain_query_tokens(folded, language))
-    )
+    told = () if kind == "name" else TOLD_WORDS.get(language, ())
+    distinct = tuple(dict.fromkeys(plain_tokens(folded, language, told)))
     shortened = tuple([word[:MAX_TOKEN_LETTERS] for word in folded])
     probe = NameProbe("".join(folded), shortened, windows_of(tuple(folded)))
     # A capital may begin a name, unless it begins a function word at the beginning of the text.

@@ -17,7 +17,7 @@ import snowballstemmer
 from .normalize import ASSUMED, SHOWN, UNSPACED, compose, fold, pattern, text_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 _EN = """
 a an the this that these those and or but nor so if than then else as of at by for from in into on onto off over to
@@ -432,7 +432,9 @@ def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str,
 
 def content_in(composed: str, latin: str) -> tuple[str, ...]:
     """Return the same of a composed text that is written in a language."""
-    return _content(tokens_in(composed, latin))
+    tokens = tokens_in(composed, latin)
+    content = tuple([token.text for token in tokens if not token.is_stop_word])
+    return content or tuple([token.text for token in tokens])
 
 
 def content_of(piece: str, latin: str) -> tuple[str, ...]:
@@ -440,21 +442,11 @@ def content_of(piece: str, latin: str) -> tuple[str, ...]:
     return tuple([token.text for token in tokens_in(piece, latin) if not token.is_stop_word])
 
 
-def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
-    """Return the same of plain words that are written in a language."""
-    return _content([token for word in words for token in run_tokens(word, latin)])
-
-
-def plain_query_tokens(words: Sequence[str], latin: str) -> tuple[str, ...]:
-    """Return the same for a question, without its phrasing words, unless it has no others."""
-    told = TOLD_WORDS.get(latin, frozenset())
+def plain_tokens(words: Sequence[str], latin: str, told: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the same of plain words in a language, without some words that phrase a question if it has others."""
     tokens = [token for word in words if word not in told for token in run_tokens(word, latin)]
-    return tuple([token.text for token in tokens if not token.is_stop_word]) or plain_tokens(words, latin)
-
-
-def _content(tokens: Sequence[Token]) -> tuple[str, ...]:
     content = tuple([token.text for token in tokens if not token.is_stop_word])
-    return content or tuple([token.text for token in tokens])
+    return content or (plain_tokens(words, latin) if told else tuple([token.text for token in tokens]))
 
 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:

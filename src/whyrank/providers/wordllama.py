@@ -41,6 +41,9 @@ def plainly_spelled(text: str) -> str:
     only words all in capitals (`API`, `US`) keep them. A text titled `Tea Pot`, and on the next line `tea-pot`, keeps
     one of the lines: in a mean of tokens twice would weigh twice.
     """
+    letters = text.replace(" ", "")
+    if letters.isascii() and letters.isalpha():  # as most questions
+        return " ".join([word if word.isupper() else word.lower() for word in text.split()])
     first, _, rest = text.partition("\n")
     second, _, others = rest.partition("\n")
     return " ".join(_plain_words(f"{first}\n{others}" if second and _is_echo(second, first) else text))

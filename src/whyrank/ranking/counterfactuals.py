@@ -492,7 +492,7 @@ def standing(ranking: Ranking, identity: MemoryId) -> tuple[int, int] | None:
     if identity in ids:
         return ids.index(identity), 0
     for first, others in hits.beside.items():
-        behind = [held.id for held in others]
+        behind = [hits.candidates.ids[place] for place in others]
         if identity in behind and first in ids:
             return ids.index(first), behind.index(identity) + 1
     return None

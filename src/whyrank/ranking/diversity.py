@@ -284,7 +284,8 @@ def _scaled(scores: Floats) -> Floats:
 
 def _standing_for(hits: Hits, wanted: Collection[MemoryId]) -> set[int]:
     """Return the places of these memories, or of the chunks that represent their files."""
-    above = {held.id: identity for identity, others in hits.beside.items() for held in others}
+    ids = hits.candidates.ids
+    above = {ids[place]: identity for identity, others in hits.beside.items() for place in others}
     standing = {above.get(identity, identity) for identity in wanted} | {*wanted}
     return {number for number, identity in enumerate(hits.ids) if identity in standing}
 

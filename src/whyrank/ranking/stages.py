@@ -10,8 +10,8 @@ from ..errors import ConfigError, check_finite
 from ..formatting import counted, which
 from ..types.memory import SECONDS_PER_DAY, Memory, Notice
 from ..types.query import label_of
-from ..types.results import Context, Held, Hit, Hits, Ranking, drop, in_order, keep, memory_of, rescore
-from ..types.trail import TIER_STEP, TIERS, WINDOW_LIFT, Later, Part, Step, name_tier, part_of
+from ..types.results import Context, Hit, Hits, Ranking, drop, in_order, keep, memory_of, rescore
+from ..types.trail import TIER_STEP, TIERS, WINDOW_LIFT, Part, Step, name_tier, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -78,17 +78,16 @@ class NameFirst:
             return ranking
         whole_query_matched = any(match.relation not in _INSIDE for match in context.names.values())
 
-        def steps(identity: MemoryId) -> Sequence[Step]:
-            match = context.names.get(identity)
-            if match is None:
-                return ()
+        steps: dict[MemoryId, Sequence[Step]] = {}
+        for identity, match in context.names.items():
             if match.relation in TIERS:
-                return (_lifted(match),)
-            if match.relation in _PARTIAL:
-                return (Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}"),)
-            return () if whole_query_matched else self._in_sentence(match, context)
-
-        return rescore(ranking, steps)
+                steps[identity] = (_lifted(match),)
+            elif match.relation in _PARTIAL:
+                told = f"{match.relation} of {match.name!r}"
+                steps[identity] = (Step("name", "add", self._partial(match), told),)
+            elif not whole_query_matched:
+                steps[identity] = self._in_sentence(match, context)
+        return rescore(ranking, lambda identity: steps.get(identity, ()))
 
     def _partial(self, match: NameMatch) -> float:
         return self.partial_bonus * (_PARTIAL[match.relation] + self.covered_weight * match.covered)
@@ -428,19 +427,14 @@ class GroupBySource:
             return ranking
         ids, shown = hits.ids, dict[object, list[int]]()
         behind: dict[int, MemoryId] = {}  # the shown hit that each hidden one stands under
-        hidden: dict[int, list[int]] = {}  # the places of those that stand under a shown hit
+        beside: dict[MemoryId, list[int]] = {key: [*places] for key, places in hits.beside.items()}
         for number, origin in enumerate(origins):
             taken = shown.setdefault(origin, [])
             if len(taken) < self.max_per_file:
                 taken.append(number)
             else:
-                behind[number] = ids[taken[0]]
-                hidden.setdefault(taken[0], []).append(hits.places[number])
-
-        def others(first: int) -> tuple[Held, ...]:
-            return (*hits.beside.get(ids[first], ()), *map(hits.candidates.at, hidden[first]))
-
-        beside = {**hits.beside, **{ids[first]: Later(others, first) for first in hidden}}
+                first = behind[number] = ids[taken[0]]
+                beside.setdefault(first, []).append(hits.places[number])
         shown_hits = Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside)
         grouped = Ranking(shown_hits, ranking.dropped, ranking.notices)
         return drop(grouped, "group", lambda number: f"same file as {behind[number]}, which ranks higher", [*behind])

@@ -187,14 +187,15 @@ class Searcher:
         page = page or Top(context.query.limit, context.query.offset)
         ranking = page(rank_pool(retrieved.runs, retrieved.recipe, context), context)
         watch.lap("ranking")
-        wanted = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
+        hits = tuple(ranking.hits)
+        wanted = [held.id for hit in hits for held in (hit.held, *hit.beside)]
         read = self.store.fetch(wanted, context.query.where.scopes)
         known = read.memories
         shown = tuple(
             hit._replace(
                 held=known.get(hit.held.id, hit.held), beside=tuple(known.get(held.id, held) for held in hit.beside)
             )
-            for hit in ranking.hits
+            for hit in hits
         )
         ranking = guard(replace(ranking, hits=shown), context)
         watch.lap("reading")

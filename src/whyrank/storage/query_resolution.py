@@ -91,14 +91,16 @@ def resolve(
 
     What else a search must know before it embeds is read in the same snapshot: spaces, languages, notes.
     """
-    question = resolve_expression(question, store, language)
+    if question.expression is not None or " " in "".join(question.analysis.terms):  # as in few questions
+        question = resolve_expression(question, store, language)
     query, analysis = question.query, question.analysis
     scopes, given = query.where.scopes, analysis.terms
     probe = _allow_typos(analysis, store, scopes, language)
     terms, statistics, notices = _resolve_terms(analysis, store, query.where, language)
     if probe is not analysis.probe or terms is not given:
         analysis = replace(analysis, probe=probe, terms=terms)
-    codes = find_codes(analysis, statistics, store, query.where, language)
+    written = codes_in(analysis.text, language) if query.where.matching is None else ()
+    codes = find_codes(written, analysis, statistics, store, query.where) if written else ()
     if codes:
         analysis, statistics = split_codes(analysis, statistics, codes)
     others = tuple(
@@ -117,7 +119,6 @@ def resolve(
         notices=notices,
         dimensions={space: store.dimensions(space) for space in spaces},
         languages=store.languages(scopes) if len(spaces) > 1 else {},
-        readers=store.readers(scopes),
         notes={name: store.note(name) for name in notes},
     )
 
@@ -237,7 +238,24 @@ def resolve_spellings(
 
     `stems` maps a token to its stems in other languages; one of these alone needs no other spelling.
     """
-    others = _find_spellings(terms, store, scopes, stems)
+    tokens, together = terms, "".join(terms)
+    if " " in together or is_several(together):
+        tokens = [*dict.fromkeys(token for term in terms for one in meant(term) for token in one.split(" "))]
+    spelled_so: dict[str, Sequence[str]]
+    if not stems and together.isascii():  # as most questions: every token equals its typed form
+        accented = store.spelled(tokens, scopes)
+        spelled_so = {token: accented[token] for token in tokens if token in accented} if accented else {}
+    else:
+        typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
+        accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
+        spelled_so = {token: words for token in tokens if (words := _alike(token, typed[token], accented))}
+    if not spelled_so:
+        return {}
+    known = store.statistics({word for words in spelled_so.values() for word in words}, scopes).frequency
+    often = {
+        token: sorted(filter(known.get, words), key=lambda word: -known[word]) for token, words in spelled_so.items()
+    }
+    others = {token: words[:_MOST_OF_A_WORD] for token, words in often.items() if words}
     if not others:
         return {}
     written = {term: found for term in terms if (found := list(_written(term, others)))}
@@ -248,26 +266,6 @@ def resolve_spellings(
         for term, found in living.items()
         if found and (frequency[term] or len(found) > 1 or found[0] not in stems.get(term, ()))
     }
-
-
-def _find_spellings(terms: Sequence[str], store: Reader, scopes: frozenset[Scope], stems: Others) -> Others:
-    """Return the other spellings of the tokens of terms, those that most memories have first."""
-    tokens, together = terms, "".join(terms)
-    if " " in together or is_several(together):
-        tokens = [*dict.fromkeys(token for term in terms for one in meant(term) for token in one.split(" "))]
-    if not stems and together.isascii():  # as most questions: every token equals its typed form
-        accented = store.spelled(tokens, scopes)
-        others: Others = {token: accented[token] for token in tokens if token in accented} if accented else {}
-    else:
-        typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
-        accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
-        found = {token: _alike(token, words, accented) for token, words in typed.items()}
-        others = {token: words for token, words in found.items() if words}
-    if not others:
-        return {}
-    known = store.statistics({word for words in others.values() for word in words}, scopes).frequency
-    often = {token: sorted(filter(known.get, words), key=lambda word: -known[word]) for token, words in others.items()}
-    return {token: words[:_MOST_OF_A_WORD] for token, words in often.items() if words}
 
 
 def _alike(token: str, typed: Iterable[str], accented: Mapping[str, tuple[str, ...]]) -> Sequence[str]:
@@ -300,8 +298,6 @@ def resolve_expression(question: Question, store: Reader, language: str) -> Ques
     """Resolve terms against the store; the expression becomes a filter, its positive terms are searched."""
     scopes = question.query.where.scopes
     if question.expression is None:
-        if " " not in "".join(question.analysis.terms):  # as in most questions: no phrase
-            return question
         terms = tuple(with_further_joints(term, store, scopes) for term in question.analysis.terms)
         is_settled = terms == question.analysis.terms
         return question if is_settled else question._replace(analysis=replace(question.analysis, terms=terms))
@@ -434,14 +430,20 @@ def correct_terms(
 ) -> tuple[dict[str, str], tuple[Notice, ...]]:
     """Return terms that no memory holds with their corrections, and the notices about them."""
     typed = {term: _typed(term, analysis, language) for term in unknown[:MOST_CORRECTED]}
-    ways = {term: [*_written_otherwise(word, term)] for term, word in typed.items()}
+    # With a dot inside, and without: `nodejs` and `node.js` are one name.
+    ways = {term: [f"{word[:place]}.{word[place:]}" for place in range(1, len(word))] for term, word in typed.items()}
+    for term in typed:
+        if "." in term and term.replace(".", "").isalpha():
+            ways[term].append(term.replace(".", ""))
     edits = {term: _one_edit_away(word, analysis.language) if word else {} for term, word in typed.items()}
     asked = {one for found in (*ways.values(), *edits.values()) for one in found}
     known = store.statistics(sorted(asked), scopes).frequency if asked else {}
     terms: dict[str, str] = {}
     notices: list[Notice] = []
     for term, word in typed.items():
-        same = _begun_with(term, store, scopes) or [way for way in ways[term] if known[way]]
+        # A hash, as tools cut it short, is the beginning of others.
+        begun = sorted(store.beginning(term, scopes))[:_MOST_HASHES] if _HASH.fullmatch(term) else []
+        same = begun or [way for way in ways[term] if known[way]]
         if same:
             terms[term] = spelled(term, same, is_known=False)
             continue
@@ -459,18 +461,6 @@ def _typed(term: str, analysis: Analysis, language: str) -> str:
     words = words_meaning(term, analysis.text, language) if term.isalpha() else ()
     word = words[0].lower() if len(words) == 1 else ""
     return word if word.isalpha() and SHORTEST_CORRECTED <= len(word) <= LONGEST_CORRECTED else ""
-
-
-def _begun_with(term: str, store: Reader, scopes: frozenset[Scope]) -> list[str]:
-    """Return the hashes that a term is the beginning of, as tools cut them short."""
-    return sorted(store.beginning(term, scopes))[:_MOST_HASHES] if _HASH.fullmatch(term) else []
-
-
-def _written_otherwise(word: str, term: str) -> Iterator[str]:
-    """Yield a word with a dot inside, and without: `nodejs` and `node.js` are one name."""
-    yield from (f"{word[:place]}.{word[place:]}" for place in range(1, len(word)))
-    if "." in term and term.replace(".", "").isalpha():
-        yield term.replace(".", "")
 
 
 def _one_edit_away(word: str, language: str) -> Edits:
@@ -561,12 +551,9 @@ _MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
 
 
 def find_codes(
-    analysis: Analysis, statistics: Statistics, store: Reader, where: Where, language: str
+    codes: Sequence[Code], analysis: Analysis, statistics: Statistics, store: Reader, where: Where
 ) -> tuple[HeldCode, ...]:
     """Return the codes of a query with the visible memories that hold them."""
-    codes = codes_in(analysis.text, language) if where.matching is None else ()
-    if not codes:
-        return ()
     frequency = store.statistics([code.term for code in codes], where.scopes).frequency
     whole = statistics.mass(analysis.terms)
     found = []

@@ -17,7 +17,7 @@ from ..types.results import Candidates, Column, Context, Run, Signal, column_of,
 from .query_resolution import holders_of, unheld, with_accented_names, with_code_matches, with_codes, with_holders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..protocols import Probe, Reader, Vector
     from ..types.memory import MemoryId
@@ -47,16 +47,22 @@ def retrieve(store: Reader, request: Request) -> Retrieval:
         run = take() if resolution.query.deadline is None else _in_time(store, request, name, take, late, not runs)
         runs += () if run is None else (run,)
         request.watch.lap(name)
-    runs, probes = _with_further_runs(store, request, runs, late)
+    probes = tuple(request.probes)
+    is_spelled_otherwise = resolution.is_respelled or not analysis.probe.key.isascii()
+    if is_spelled_otherwise or resolution.codes or probes or request.added is not None:
+        runs, probes = _with_further_runs(store, request, runs, late)
     listed = dict.fromkeys(chain.from_iterable([run.ids for run in runs]))
     memories = store.held(listed, where.scopes)
-    context = _score_candidates(store, request, runs, memories, probes)
+    held = {*memories.ids}
+    proposed = [identity for run in runs if run.name == "name" for identity in run.ids if identity in held]
+    names = _match_names(store, request, proposed) if proposed else {}
+    context = _score_candidates(store, request, names, memories, probes)
     if len(memories) < len(listed):
         runs = tuple(_inside(run, context, notices) for run in runs)
     notices += _run_notices(runs, context, request)
     vectors: Mapping[MemoryId, Vector] = {}
     if request.reads:
-        context, vectors = _with_inputs(store, request, context)
+        context, vectors = _with_inputs(store, request, context, memories.ids)
     request.watch.lap("scoring")
     return Retrieval(runs, context, probes, tuple(notices), tuple(late), vectors)
 
@@ -111,13 +117,17 @@ def _in_time(
 
 
 def _score_candidates(
-    store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates, probes: tuple[Probe, ...]
+    store: Reader,
+    request: Request,
+    names: Mapping[MemoryId, NameMatch],
+    memories: Candidates,
+    probes: tuple[Probe, ...],
 ) -> Context:
-    """Score every candidate by every signal, listed by its run or not, and match the names."""
+    """Score every candidate by every signal, listed by its run or not."""
     resolution, space = request.resolution, request.space
     query, analysis, codes, statistics = resolution.query, resolution.analysis, resolution.codes, resolution.statistics
     where = query.where
-    scored = store.score(memories, analysis.asked, request.vector, space, where, analysis.repeats)
+    scored = store.score(memories.ids, analysis.asked, request.vector, space, where, analysis.repeats)
     mass, total = statistics.mass(analysis.terms), statistics.total
     scored = [replace(signal, mass=mass, memories=total) if signal.name == "keyword" else signal for signal in scored]
     held = holders_of(codes, memories) if codes else {}
@@ -135,7 +145,6 @@ def _score_candidates(
             )
     if request.added is not None and (beside := _beside(store, request, memories)) is not None:
         signals[beside.name] = beside
-    names = _match_names(store, request, runs, memories)
     known = [match.name for match in names.values() if match.relation in _NAMED]
     if known:
         analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
@@ -162,34 +171,33 @@ def _beside(store: Reader, request: Request, memories: Candidates) -> Signal | N
     return None
 
 
-def _match_names(
-    store: Reader, request: Request, runs: tuple[Run, ...], memories: Candidates
-) -> dict[MemoryId, NameMatch]:
+def _match_names(store: Reader, request: Request, proposed: Sequence[MemoryId]) -> dict[MemoryId, NameMatch]:
     """Match the names of the candidates that the name run proposes with the query."""
     probe, scopes = request.resolution.analysis.probe, request.resolution.query.where.scopes
-    proposed = [identity for run in runs if run.name == "name" for identity in run.ids if identity in memories]
-    read = store.fetch(proposed, scopes).memories if proposed else {}
+    read = store.fetch(proposed, scopes).memories
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
         match = match_in_any_spelling(probe, names_of(read[identity])) if identity in read else None
         if match is not None:
             # Words that only the name spells so are searched in its spelling.
             said = match.words if match.name.isascii() else (*match.words, match.name)
-            matches[identity] = match._replace(words=tokens_of(" ".join(said), request.language))
+            matches[identity] = match._replace(words=tokens_of(" ".join(said), request.language)) if said else match
     return matches
 
 
-def _with_inputs(store: Reader, request: Request, context: Context) -> tuple[Context, Mapping[MemoryId, Vector]]:
+def _with_inputs(
+    store: Reader, request: Request, context: Context, ids: Sequence[MemoryId]
+) -> tuple[Context, Mapping[MemoryId, Vector]]:
     """Gather what only some recipes' stages read: memories, vectors to compare, languages, ends of chats."""
     reads, scopes = request.reads, context.query.where.scopes
     vectors: Mapping[MemoryId, Vector] = {}
     if "likeness" in reads and request.space:
-        vectors = store.vectors(sorted(context.memories), request.space, scopes)
+        vectors = store.vectors(sorted(ids), request.space, scopes)
     if "memories" in reads or ("likeness" in reads and len(vectors) < len(context.memories)):
-        read = store.fetch([*context.memories], scopes).memories
+        read = store.fetch(ids, scopes).memories
         context = replace(context, memories=Candidates.of({**context.memories, **read}))
     spoken = context.analysis.shown_language
-    if "languages" in reads and spoken and (others := store.in_other_languages(context.memories, spoken, scopes)):
+    if "languages" in reads and spoken and (others := store.in_other_languages(ids, spoken, scopes)):
         context = replace(context, languages=others)
     if "chats" in reads:
         turns = map(memory_of, context.memories.values())

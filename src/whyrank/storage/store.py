@@ -101,6 +101,7 @@ class IndexedStore:
     def __init__(self, backend: Backend, keyword: str, cache_megabytes: int, kernel: Kernel) -> None:
         self._kernel = kernel
         self._backend = backend
+        self._is_remote = not isinstance(backend, SqliteBackend)  # a server takes the statements of a search together
         share = {name: cache_megabytes * MEGABYTE * part // 100 for name, part in _SHARES.items()}
         self._index_bytes = share["index"]
         self._masks = Masks(share["masks"])
@@ -268,7 +269,7 @@ class IndexedStore:
 
     def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads of this thread inside the block."""
-        return self._backend.reading() if hint is NO_HINT else self._backend.reading(foreseen_by(hint))
+        return self._backend.reading(foreseen_by(hint) if self._is_remote else ())
 
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
@@ -276,9 +277,8 @@ class IndexedStore:
         with self._backend.reading() as (connection, generation, has_lost):
             reader: IndexReader | None = getattr(self._local, "reader", None)
             if reader is None or reader.view[:2] != (connection, generation):
-                is_remote = not isinstance(connection, Connection)
                 index = self._index(connection)
-                view = View(connection, generation, index, self._catalogue, self._masks, {}, is_remote)
+                view = View(connection, generation, index, self._catalogue, self._masks, {}, self._is_remote)
                 reader = IndexReader(self._backend.aborting, view, self._caches, has_lost, self.fetch)
                 self._local.reader = reader
             yield reader

@@ -306,23 +306,29 @@ class Hits(Lazy[Hit]):
         tiers: Sequence[int],
         scores: Sequence[float],
         trail: Callable[[int], Trail],
-        beside: Mapping[MemoryId, Sequence[Held]] = MappingProxyType({}),
+        beside: Mapping[MemoryId, Sequence[int]] = MappingProxyType({}),
         stages: Sequence[str] = (),
+        numbers: Sequence[int] | None = None,
     ) -> None:
         self.candidates = candidates
         self.places = places  # in the columns of the candidates
         self.tiers = tiers
         self.scores = scores
-        self.trail = trail  # by the number of the hit
-        self.beside = beside
+        self.beside = beside  # places in the same columns, by the id of the hit that stands for them
         self.stages = stages  # that dropped them, of dropped hits
+        self._trail = trail
+        self._numbers = range(len(places)) if numbers is None else numbers  # of the hits, as their trails know them
 
     @classmethod
     def of(cls, hits: Sequence[Hit]) -> Hits:
         """Return hits as columns."""
         if isinstance(hits, cls):
             return hits
-        held = [hit.held for hit in hits]
+        held, beside = [hit.held for hit in hits], dict[MemoryId, Sequence[int]]()
+        for hit in hits:
+            if hit.beside:
+                beside[hit.id] = range(len(held), len(held) + len(hit.beside))
+                held += hit.beside
         ids, origins, keys = [one.id for one in held], [one.origin for one in held], [one.content_key for one in held]
         return cls(
             Candidates(ids, origins, keys, held.__getitem__),  # no mapping: damaged rows may share an id
@@ -330,7 +336,7 @@ class Hits(Lazy[Hit]):
             [hit.tier for hit in hits],
             [hit.score for hit in hits],
             lambda number: hits[number].trail,
-            {hit.id: hit.beside for hit in hits if hit.beside},
+            beside,
             [hit.trail[-1].stage if hit.trail else "" for hit in hits],
         )
 
@@ -341,16 +347,20 @@ class Hits(Lazy[Hit]):
 
     def pick(self, numbers: Sequence[int]) -> Hits:
         """Return some of the hits, in this order."""
-        trail = self.trail
         return Hits(
             self.candidates,
             [self.places[number] for number in numbers],
             [self.tiers[number] for number in numbers],
             [self.scores[number] for number in numbers],
-            lambda number: trail(numbers[number]),
+            self._trail,
             self.beside,
             [self.stages[number] for number in numbers] if self.stages else (),
+            [self._numbers[number] for number in numbers],
         )
+
+    def trail(self, number: int) -> Trail:
+        """Return the trail of one hit."""
+        return self._trail(self._numbers[number])
 
     def joined(self, others: Sequence[Hit]) -> Sequence[Hit]:
         """Return these hits followed by others."""
@@ -373,8 +383,8 @@ class Hits(Lazy[Hit]):
     def item(self, number: int) -> Hit:
         """Make one hit."""
         held = self.candidates.at(self.places[number])
-        beside = tuple(self.beside.get(held.id, ()))
-        return Hit(held, self.tiers[number], self.scores[number], self.trail(number), beside)
+        beside = tuple([self.candidates.at(place) for place in self.beside.get(held.id, ())])
+        return Hit(held, self.tiers[number], self.scores[number], self._trail(self._numbers[number]), beside)
 
     def __len__(self) -> int:
         return len(self.places)

@@ -78,6 +78,6 @@ def test_what_is_dropped_keeps_its_stage_and_reason() -> None:
 
 def test_what_stands_beside_a_hit_stays_beside_it() -> None:
     some = watched([])
-    grouped = Hits(some.candidates, some.places, some.tiers, some.scores, some.trail, {"c": (B,)})
+    grouped = Hits(some.candidates, some.places, some.tiers, some.scores, some.trail, {"c": (1,)})
     assert [held.id for held in grouped.pick([2, 0])[0].also] == ["b"]
     assert grouped.pick([0])[0].also == ()

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.tokenizer import marks_but_of
@@ -79,7 +79,7 @@ class IndexReader:
         self._moment = (view.connection, view.generation)
         self._languages: dict[frozenset[Scope], Mapping[str, int]] = {}
         self._readers: dict[frozenset[Scope], Mapping[int, int]] = {}
-        self._meta: dict[str, str | None] = {}
+        self._meta: Callable[[str], str | None] = cache(partial(meta_value, view.connection))
         self._unread: tuple[Where, tuple[Notice, ...]] | None = None  # of the last filter
         self._runs: deque[Places] = deque(maxlen=_RUNS_KEPT)  # since the last candidates
         self._candidates = Places((), (), (), ())  # of the last search
@@ -121,24 +121,18 @@ class IndexReader:
         """Count the visible memories by analyzer version."""
         known = self._readers.get(scopes)
         if known is None:
-            stretches = metadata.stretches_in(self._read_meta(metadata.READERS))
+            stretches = metadata.stretches_in(self._meta(metadata.READERS))
             known = self._readers[scopes] = metadata.count_readers(self.view.shelves(scopes), stretches)
         return known
 
     def dimensions(self, space: str) -> int | None:
         """Return the number of dimensions of the space, if it ever held a vector."""
-        value = self._read_meta(metadata.dimensions_key(space))
+        value = self._meta(metadata.dimensions_key(space))
         return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
 
     def note(self, name: str) -> str | None:
         """Return the note under a name, if there is one."""
-        return self._read_meta(metadata.note_key(name))
-
-    def _read_meta(self, key: str) -> str | None:
-        """Return the value of a key in `meta`, a note or not; every search reads some."""
-        if key not in self._meta:
-            self._meta[key] = meta_value(self.view.connection, key)
-        return self._meta[key]
+        return self._meta(metadata.note_key(name))
 
     # -- runs and scores -------------------------------------------------------------------------------------
 
@@ -179,9 +173,8 @@ class IndexReader:
         """Return memories whose names are related to the query."""
         if self.view.is_remote:
             foresee(self.view.connection, self._names.asked(sorted(map(str, where.scopes)), probe))
-        restored = self._read_meta(metadata.RESTORED)
-        only = None if where.expression is None else self.view.rows_matching(where)
-        found, damage = self._names.select(self.view.connection, probe, where, restored, only)
+        restored = self._meta(metadata.RESTORED)
+        found, damage = self._names.select(self.view, probe, where, restored)
         return Run("name", best(found, limit) if found else (), (*damage, *self._find_unread(where)))
 
     def score(

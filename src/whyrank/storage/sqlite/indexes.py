@@ -198,7 +198,9 @@ class PostingsIndex:
             rows = best_rows(view.connection, self._kernel, shelves, scores.sum_terms, allowed, limit)
             if not is_filtered:
                 scores.unfiltered[limit] = rows
-        return KeywordRun(rows, self._find_damage(shelves))
+        is_sound = not (self._pages.broken or self._pages.has_strays or any(shelf.broken for shelf in shelves))
+        is_sound = is_sound and all(scope.stored.is_consistent for scope in lists)
+        return KeywordRun(rows, () if is_sound else self._find_damage(shelves))
 
     def _with_all(
         self, view: View, lists: Sequence[PostingLists], shelves: Sequence[ScopeDocValues], terms: Sequence[str]

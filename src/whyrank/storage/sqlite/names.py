@@ -27,7 +27,6 @@ from ...types.memory import Notice
 from ...types.trail import Name
 from ..bm25 import Scored
 from .database import Connection, Row, portions, rows_of
-from .filters import Clause, clause_for
 from .rows import COMPARED_KEY, legible_key
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from ...types.query import Where
     from ...types.trail import NameProbe
     from ..backend import Asked
+    from .top_k import View
 
 _ORPHANS = tuple(f"FROM {table} WHERE memory NOT IN (SELECT row FROM memories)" for table in ("names", "name_words"))
 _LAST_CHARACTER = "\U0010ffff"
@@ -135,10 +135,8 @@ class NameIndex:
                 [(count, scope) for scope, count in gone.items()],
             )
 
-    def select(
-        self, connection: Connection, probe: NameProbe, where: Where, restored: str | None, only: set[int] | None = None
-    ) -> Proposed:
-        """Return the memories, or those of some rows, whose names are related to the query.
+    def select(self, view: View, probe: NameProbe, where: Where, restored: str | None) -> Proposed:
+        """Return the memories that pass a filter and whose names are related to the query.
 
         The score only orders the proposals. Damaged names are skipped. After a restore, of which the generation is
         given, rows belong to other memories.
@@ -148,20 +146,23 @@ class NameIndex:
                 self._known.clear()
                 self._whole.clear()
                 self._restored = restored
-        found: set[int] = set()
-        is_whole = True
+        connection, found, is_whole = view.connection, set[int](), True
         for scope in sorted(map(str, where.scopes)):
             if scope not in self._whole and connection.execute(MISCOUNTED, (scope,)).fetchall():
                 is_whole = False
             elif len(self._whole) < _SCOPES_KEPT:
                 self._whole.add(scope)
-            found |= self._candidates(connection, scope, probe)
+            keys = [probe.key, *windows_by_key(probe.windows)]
+            if probe.typos:
+                keys += sorted(self._misspelt(connection, scope, probe.key))
+            for asked in _named_asked(scope, keys, probe):
+                found.update(chain.from_iterable(connection.execute(*asked)))
+            prefixed = [{*chain.from_iterable(connection.execute(*asked))} for asked in _prefixes_asked(scope, probe)]
+            found |= set.intersection(*prefixed) if prefixed else set()
         rows = {row for row in found if isinstance(row, int)}
         damaged = len(found) - len(rows)
-        if only is not None:
-            rows &= only
         scored: list[Scored] = []
-        for group, tie, stored in _named(connection, rows, clause_for(where)) if rows else ():
+        for group, tie, stored in _named(view, sorted(rows), where) if rows else ():
             sound = [name for name in stored if tuple(map(type, name)) == (str, str, str, int)]
             names = [Name(text, key, tuple(words.split()), bonus) for text, key, words, bonus in sound]
             damaged += len(stored) - len(names)
@@ -184,19 +185,6 @@ class NameIndex:
                 yield from _named_asked(scope, [probe.key, *windows_by_key(probe.windows)], probe)
             yield from _prefixes_asked(scope, probe)
 
-    def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
-        """Return the memories with a name of one of the probe's keys, or of the same words or their prefixes."""
-        keys = [probe.key, *windows_by_key(probe.windows)]
-        if probe.typos:
-            keys += sorted(self._misspelt(connection, scope, probe.key))
-        rows: set[int] = set()
-        for asked in _named_asked(scope, keys, probe):
-            rows.update(chain.from_iterable(connection.execute(*asked)))
-        beginning = [
-            {row for (row,) in connection.execute(*asked).fetchall()} for asked in _prefixes_asked(scope, probe)
-        ]
-        return rows.union(set.intersection(*beginning)) if beginning else rows
-
     def _misspelt(self, connection: Connection, scope: str, key: str) -> set[str]:
         from rapidfuzz import process  # most questions hold no word that is misspelt
 
@@ -216,7 +204,11 @@ class NameIndex:
         """Return the keys of a scope; only new ones are read, and keys of deleted names find nothing."""
         with self._turn:
             before, keys = known = self._known.get(scope) or _Known(0, _measured(()))
-            last = _last_named(connection)
+            # Damaged values may sort after all rows.
+            named = connection.execute(
+                "SELECT memory FROM names WHERE memory <= (SELECT max(row) FROM memories) ORDER BY memory DESC LIMIT 1"
+            ).fetchone()
+            last = named[0] if named else 0
             if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
                 keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
             elif last > before:
@@ -244,14 +236,6 @@ def _rows_of_words(named: Sequence[tuple[int, str, Sequence[Name]]]) -> Iterator
         for row, scope, _ in alike:
             for word in words:
                 yield scope, word, row
-
-
-def _last_named(connection: Connection) -> int:
-    """Return the last row that has names; damaged values may sort after all rows."""
-    found = connection.execute(
-        "SELECT memory FROM names WHERE memory <= (SELECT max(row) FROM memories) ORDER BY memory DESC LIMIT 1"
-    ).fetchone()
-    return found[0] if found else 0
 
 
 def _measured(rows: Iterable[tuple[object]]) -> _Keys:
@@ -287,16 +271,17 @@ def _prefixes_asked(scope: str, probe: NameProbe) -> Iterator[Asked]:
         yield statement, (scope, word, word + _LAST_CHARACTER)
 
 
-def _named(
-    connection: Connection, rows: set[int], where: Clause
-) -> Iterable[tuple[str, tuple[str, int, str, str], list[Row]]]:
+def _named(view: View, rows: Sequence[int], where: Where) -> Iterable[tuple[str, tuple[str, int, str, str], list[Row]]]:
     """Yield the visible rows among these with their names as stored."""
-    for part, marks in portions(sorted(rows)):
-        visible = rows_of(
-            connection,
-            f"SELECT m.row, m.grouping, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {where.sql}",
-            (*part, *where.parameters),
-        )
+    connection, shelves, numbers = view.connection, view.shelves(where.scopes), np.array(rows, np.int64)
+    passing = np.zeros(len(rows), np.bool_)
+    for shelf, mask in zip(shelves, view.allowed(shelves, where), strict=True):
+        places = shelf.places_of(numbers)
+        here = places >= 0  # else the row is of another scope
+        passing |= here if mask is None else here & mask[places]
+    for part, marks in portions(numbers[passing].tolist()):
+        statement = f"SELECT m.row, m.grouping, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks})"
+        visible = rows_of(connection, statement, part)
         names: dict[int, list[Row]] = {}
         for row, *name in rows_of(
             connection, f"SELECT memory, text, key, words, specificity FROM names WHERE memory IN ({marks})", part

@@ -96,7 +96,8 @@ class VectorIndex:
             rows = exact_rows(view.connection, self._kernel, shelves, held, visible, vector, limit)
         else:
             rows = rows_by_signs(view.connection, self._kernel, shelves, held, visible, vector, limit)
-        return KeywordRun(rows, [*_notices(shelves, held, allowed)])
+        is_whole = not any(own.lacking or own.found_damaged or len(own.damaged) for own in held)
+        return KeywordRun(rows, () if is_whole else [*_notices(shelves, held, allowed)])
 
     def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
         """Return the exact cosine of each given row; NaN where it has no vector."""
