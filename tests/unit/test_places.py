@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whyrank.ingest.paths import file_title, name_in, seen_from, settled, stored_name, stored_pattern, stored_place
+from whyrank.ingest.walk import file_title, name_in, seen_from, settled, stored_name, stored_pattern, stored_place
 
 
 @pytest.fixture

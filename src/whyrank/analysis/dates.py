@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from .normalize import SIGN, compose, fold, pattern
+from .normalize import ASSUMED, BY, SHOWN, SIGN, compose, fold, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -361,3 +361,11 @@ def _from_text(text: str) -> float | None:
         except ValueError:
             continue
     return None
+
+
+_NO_DATES = (BY, SHOWN, ASSUMED)  # prefixes of marks that are no date words
+
+
+def date_words_in(terms: Iterable[str]) -> list[str]:
+    """Return the date words among some terms."""
+    return [term for term in terms if SIGN in term and not term.startswith(_NO_DATES)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
-from ..ingest.paths import settled
+from ..ingest.walk import settled
 from ..ranking.recipes import AS_IT_IS, Adjustments, Recipe, adjusted, recipe_named, unhonoured
 from ..storage import address
 from ..types.memory import Notice

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar, overload
 from ..analysis.document import READER_VERSION
 from ..config import load as settings
 from ..errors import ConfigError, ProviderError, StoreError, StoreUnavailable
-from ..ingest.paths import settled
+from ..ingest.walk import settled
 from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
 from ..search.explain import Why, why

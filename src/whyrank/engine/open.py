@@ -16,7 +16,7 @@ from ..config import load as settings
 from ..config.load import OPENAI_KEY_VARIABLE, Config
 from ..config.settings import SETTINGS, read
 from ..errors import ConfigError, MissingExtra, ProviderError, ProviderUnavailable, StoreDamaged, StoreError
-from ..ingest.paths import settled
+from ..ingest.walk import settled
 from ..providers.endpoint import Endpoint, Key, Patience
 from ..providers.names import DEFAULT, SERVED, prompts_of
 from ..providers.registry import (

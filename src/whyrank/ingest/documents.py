@@ -35,8 +35,7 @@ from .frontmatter import (
     section_fields,
 )
 from .markdown import MOST_OF_A_HEADING, ParsedText, parse_markdown, parse_plain
-from .paths import file_title, stored_place
-from .walk import LOGS, MARKDOWN
+from .walk import LOGS, MARKDOWN, file_title, stored_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -18,8 +18,7 @@ from ..errors import IngestError
 from ..protocols import Changes, Embedder, FileRecord, Store
 from .documents import CUT_VERSION, ChunkSize, memories_in
 from .embedding import Clock, Desk, EmbeddedTexts, Progress
-from .paths import name_in, seen_from
-from .walk import Content, FileEntry, SkippedPath, read, walk
+from .walk import Content, FileEntry, SkippedPath, name_in, read, seen_from, walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..config import load as settings
 from ..engine.arguments import scope_of
 from ..errors import ConfigError, StoreError
-from ..ingest.paths import settled
+from ..ingest.walk import settled
 from .auth import token_from
 from .sanitize import visible
 

@@ -287,7 +287,7 @@ def calibrated_owners(store: Store) -> list[Scope]:
 
 def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
     """Return whether these scopes have enough memories and no calibration, or an outgrown one."""
-    memories = store.statistics((), scopes).total
+    memories = sum(store.readers(scopes).values())
     known = calibration_for(store.note, space, scopes, memories)
     return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
 

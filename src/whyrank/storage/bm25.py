@@ -13,11 +13,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from enum import IntEnum
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from ..analysis.normalize import ASSUMED, BY, MOST_WORDS, SHOWN, SIGN, UNSPACED, Memo, pattern, share
+from ..analysis.dates import date_words_in
+from ..analysis.normalize import MOST_WORDS, SIGN, UNSPACED, Memo, pattern, share
 from ..types.query import ONCE, OTHERWISE_COUNTS, Repeats, Statistics, as_word, is_several, label_as, spellings
 from ..types.results import Candidate
 from ..types.trail import TermValue
@@ -103,7 +103,6 @@ OWN_WEIGHT = {Unit.FACT: 1.5, Unit.CHUNK: 0.5, Unit.TURN: 1.0}
 
 
 GRAM_LETTERS = 4
-_NO_DATES = (BY, SHOWN, ASSUMED)  # prefixes of marks that are no date words
 _UNSPACED = pattern(f"[{UNSPACED}]")
 
 
@@ -130,16 +129,6 @@ def fields_of(entry: Entry) -> tuple[Sequence[str], ...]:
     return tokens, pairs_of(tokens), grams_of(tokens) if entry.letters else (), date_words_in(entry.marks)
 
 
-def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
-    """Return the number of terms in each field of an entry, without making them."""
-    tokens, dates = entry.tokens, len(date_words_in(entry.marks)) if entry.marks else 0
-    if not entry.letters and "".join(tokens).isascii():  # as most are: every token has letters, and a neighbour
-        return len(tokens), max(0, len(tokens) - 1), 0, dates
-    grams = [*map(gram_count, tokens)]
-    pairs = sum(1 for one, next_one in pairwise(grams) if one and next_one) if 0 in grams else max(0, len(grams) - 1)
-    return len(grams), pairs, sum(grams) if entry.letters else 0, dates
-
-
 def wanted_terms(terms: Sequence[str], fields: Collection[Field] = FIELDS) -> Iterator[tuple[Field, Sequence[str]]]:
     """Yield the query terms of each given field; phrases and multi-word terms go to the words only.
 
@@ -158,11 +147,6 @@ def wanted_terms(terms: Sequence[str], fields: Collection[Field] = FIELDS) -> It
         yield GRAMS, [*dict.fromkeys(grams_of(words))]
     if DATES in fields:
         yield DATES, date_words_in(terms) if len(spoken) < len(terms) else ()
-
-
-def date_words_in(terms: Iterable[str]) -> list[str]:
-    """Return the date words among some terms."""
-    return [term for term in terms if SIGN in term and not term.startswith(_NO_DATES)]
 
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..analysis.dates import is_mark
+from ..analysis.dates import date_words_in, is_mark
 from ..analysis.document import entry_for
 from ..analysis.names import by_plain_spelling, is_speaker_mark, match_name, proposal_score, speaker_of, typed_beginning
 from ..analysis.normalize import same_text
@@ -44,7 +44,6 @@ from ..storage.bm25 import (
     Scored,
     Unit,
     best,
-    date_words_in,
     fields_of,
     repeated,
     spread,

@@ -19,7 +19,7 @@ from ...engine.open import open_engine
 from ...engine.open import rank as fuse
 from ...errors import ConfigError, NotFound, StoreError
 from ...formatting import counted, on_one_line
-from ...ingest.paths import stored_name, stored_pattern
+from ...ingest.walk import stored_name, stored_pattern
 from ...ranking.external import negative_scores
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.explain import Why

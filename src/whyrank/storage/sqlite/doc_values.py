@@ -11,16 +11,18 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.dates import date_words_in
 from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE
 from ...types.memory import Entry, Memory, Notice, Scope, Source
-from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
+from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, gram_count
 from .database import Asked, ChecksumError, Connection, add_checksum, check_body, foresee
 from .rows import NUMBERED, SELECT, as_far_as_legible, code
 
@@ -78,6 +80,16 @@ def record_of(row: int, entry: Entry) -> Record:
     session = code(memory.session) if memory.is_turn else 0
     place = (code(memory.group), session, memory.position, _short_id(memory), tie_of(memory))
     return row, unit_of(memory), *lengths_of(entry), *place
+
+
+def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
+    """Return the number of terms in each field of an entry, without making them."""
+    tokens, dates = entry.tokens, len(date_words_in(entry.marks)) if entry.marks else 0
+    if not entry.letters and "".join(tokens).isascii():  # as most are: every token has letters, and a neighbour
+        return len(tokens), max(0, len(tokens) - 1), 0, dates
+    grams = [*map(gram_count, tokens)]
+    pairs = sum(1 for one, next_one in pairwise(grams) if one and next_one) if 0 in grams else max(0, len(grams) - 1)
+    return len(grams), pairs, sum(grams) if entry.letters else 0, dates
 
 
 def _short_id(memory: Memory) -> bytes:
