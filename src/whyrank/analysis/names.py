@@ -439,8 +439,9 @@ _AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # characters around a code t
 
 def is_code(text: str) -> bool:
     """Return whether a text is nothing but codes in the widest sense: identifiers, words with a digit."""
-    if text.islower() and text.replace(" ", "").isalpha():
-        return False  # as most questions: words of small letters
+    first = text.partition(" ")[0]
+    if first.isalpha() and first[1:] == first[1:].lower():
+        return False  # as most questions, which begin with a word
     words = [word.strip(_AROUND) for word in compose(text).split()]
     return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
 

@@ -435,8 +435,7 @@ class GroupBySource:
             else:
                 first = behind[number] = ids[taken[0]]
                 beside.setdefault(first, []).append(hits.places[number])
-        shown_hits = Hits(hits.candidates, hits.places, hits.tiers, hits.scores, hits.trail, beside)
-        grouped = Ranking(shown_hits, ranking.dropped, ranking.notices)
+        grouped = Ranking(hits.pick(range(len(origins)), beside), ranking.dropped, ranking.notices)
         return drop(grouped, "group", lambda number: f"same file as {behind[number]}, which ranks higher", [*behind])
 
 

@@ -429,7 +429,11 @@ def correct_terms(
     unknown: Sequence[str], analysis: Analysis, store: Reader, scopes: frozenset[Scope], language: str
 ) -> tuple[dict[str, str], tuple[Notice, ...]]:
     """Return terms that no memory holds with their corrections, and the notices about them."""
-    typed = {term: _typed(term, analysis, language) for term in unknown[:MOST_CORRECTED]}
+    typed: dict[str, str] = {}  # the folded word that each term was typed as, if that may be mistyped
+    for term in unknown[:MOST_CORRECTED]:
+        words = words_meaning(term, analysis.text, language) if term.isalpha() else ()
+        word = words[0].lower() if len(words) == 1 else ""
+        typed[term] = word if word.isalpha() and SHORTEST_CORRECTED <= len(word) <= LONGEST_CORRECTED else ""
     # With a dot inside, and without: `nodejs` and `node.js` are one name.
     ways = {term: [f"{word[:place]}.{word[place:]}" for place in range(1, len(word))] for term, word in typed.items()}
     for term in typed:
@@ -454,13 +458,6 @@ def correct_terms(
             terms[term] = spelled(term, [meant], is_known=True)
             notices.append(_did_you_mean(word, shown))
     return terms, tuple(notices)
-
-
-def _typed(term: str, analysis: Analysis, language: str) -> str:
-    """Return the word that a term was typed as, folded, if it is one that may be mistyped; else nothing."""
-    words = words_meaning(term, analysis.text, language) if term.isalpha() else ()
-    word = words[0].lower() if len(words) == 1 else ""
-    return word if word.isalpha() and SHORTEST_CORRECTED <= len(word) <= LONGEST_CORRECTED else ""
 
 
 def _one_edit_away(word: str, language: str) -> Edits:

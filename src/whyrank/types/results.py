@@ -345,15 +345,15 @@ class Hits(Lazy[Hit]):
         """Return the ids of the hits."""
         return [self.candidates.ids[place] for place in self.places]
 
-    def pick(self, numbers: Sequence[int]) -> Hits:
-        """Return some of the hits, in this order."""
+    def pick(self, numbers: Sequence[int], beside: Mapping[MemoryId, Sequence[int]] | None = None) -> Hits:
+        """Return some of the hits, in this order, and with others beside them if these are given."""
         return Hits(
             self.candidates,
             [self.places[number] for number in numbers],
             [self.tiers[number] for number in numbers],
             [self.scores[number] for number in numbers],
             self._trail,
-            self.beside,
+            self.beside if beside is None else beside,
             [self.stages[number] for number in numbers] if self.stages else (),
             [self._numbers[number] for number in numbers],
         )
@@ -511,11 +511,17 @@ def rescore(ranking: Ranking, steps_for: Callable[[MemoryId], Sequence[Step]]) -
     steps = [steps_for(identity) for identity in hits.ids]
     if not any(steps):
         return ranking
-    before = zip(hits.tiers, hits.scores, strict=True)
-    keys = [reduce(apply, own, key) for key, own in zip(before, steps, strict=True)]
+    given = zip(hits.tiers, hits.scores, strict=True)
+    keys = [reduce(apply, own, key) for key, own in zip(given, steps, strict=True)]
     tiers, scores = [tier for tier, _ in keys], [score for _, score in keys]
+    before, numbers = hits._trail, hits._numbers
     stepped = Hits(
-        hits.candidates, hits.places, tiers, scores, lambda number: (*hits.trail(number), *steps[number]), hits.beside
+        hits.candidates,
+        hits.places,
+        tiers,
+        scores,
+        lambda number: (*before(numbers[number]), *steps[number]),
+        hits.beside,
     )
     return Ranking(in_order(stepped), ranking.dropped, ranking.notices)
 

@@ -1,4 +1,4 @@
-"""Ranking is pure at run time too: between retrieval and the one fetch nothing reaches the store."""
+"""Ranking is pure at run time too, and a search crosses few functions and the store three times."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(whyrank.__file__).parent
 STORAGE, RANKING = str(PACKAGE / "storage"), str(PACKAGE / "ranking")
+EXAMPLES = Path(__file__).parents[3] / "examples" / "memory"
+MOST_FUNCTIONS, MOST_FILES = 190, 32  # that a warm search crosses; a reader of the code follows them all
+HELD_OPEN = ("reading", "reader")  # hold the snapshot in which the store is called
 TEXTS = ("green tea for the afternoon", "black tea for the morning", "coffee for the morning", "tea, and nothing else")
 
 
@@ -78,3 +81,42 @@ def test_one_fetch_reads_all_that_is_shown(engine: whyrank.Engine) -> None:
     finally:
         sys.setprofile(None)
     assert (len(shown), fetched) == (3, ["fetch"])
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[whyrank.Engine]:
+    folder = tmp_path_factory.mktemp("examples")
+    with whyrank.open(folder / "memory.db", workspace=folder) as memory:
+        memory.ingest(EXAMPLES)
+        yield memory
+
+
+@pytest.mark.parametrize(
+    "question", ["Remind Me", "what to do when a task seems impossible", "deploy rollback", "what does Suzy drink?"]
+)
+def test_a_warm_search_crosses_few_functions_and_the_store_three_times(examples: whyrank.Engine, question: str) -> None:
+    crossed: set[tuple[str, str]] = set()
+    calls: list[str] = []
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(PACKAGE)):
+            crossed.add((code.co_filename, code.co_qualname))
+            if code.co_qualname.startswith("IndexedStore.") and code.co_name not in HELD_OPEN:
+                calls.append(code.co_name)
+
+    for _ in range(2):
+        examples.search(question)
+    gc.collect()
+    gc.disable()  # a collection would close the stores of earlier tests, wherever it happens
+    sys.setprofile(watch)
+    try:
+        examples.search(question)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    named = [name for _, name in crossed if "<" not in name.rpartition(".")[2]]
+    files = {file for file, _ in crossed}
+    assert calls == ["resolve", "retrieve", "fetch"]
+    assert len(named) <= MOST_FUNCTIONS, sorted(named)
+    assert len(files) <= MOST_FILES, sorted(files)
