@@ -20,7 +20,6 @@ from .bm25 import spread
 from .query_resolution import resolve
 from .retrieval import retrieve
 from .sqlite import metadata, pending
-from .sqlite import purge as purge_module
 from .sqlite.backend import SqliteBackend
 from .sqlite.database import Connection, Row, leniently, meta_value, raise_generation, rows_of
 from .sqlite.disk import BALLAST_MEGABYTES, MEGABYTE
@@ -128,7 +127,7 @@ class IndexedStore:
         if self._backend.read_only:
             return
         with self._backend.reading() as (connection, *_):
-            is_purge_due, is_waiting = purge_module.is_due(connection), pending.is_waiting(connection)
+            is_purge_due, is_waiting = metadata.scopes_to_purge(connection) is not None, pending.is_waiting(connection)
             are_signs_due = meta_value(connection, SIGNS_DUE) is not None
         if are_signs_due:
             with self._backend.writing() as connection:
@@ -225,7 +224,7 @@ class IndexedStore:
             self._backend.attempt(lambda: self._tidy(0))
             steps += 1
         with self._backend.reading() as snapshot:
-            is_purge_due = purge_module.is_due(snapshot.connection)
+            is_purge_due = metadata.scopes_to_purge(snapshot.connection) is not None
         if is_purge_due:
             self._finish_purge()
         self._backend.keep()
@@ -390,7 +389,7 @@ class IndexedStore:
         self._purge_again = time.monotonic() + _PURGE_AGAIN_SECONDS
         remains = self._backend.attempt(lambda: self._backend.purge(self._scrub), frees=True)
         with self._backend.reading() as (connection, *_):
-            if not purge_module.is_due(connection):
+            if metadata.scopes_to_purge(connection) is None:
                 self._purge_again = math.inf
         return remains
 

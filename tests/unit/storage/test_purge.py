@@ -13,7 +13,7 @@ import whyrank
 from tests import canaries
 from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
-from whyrank.storage.sqlite import purge
+from whyrank.storage.sqlite import metadata
 from whyrank.storage.sqlite.copies import copy_store
 from whyrank.storage.sqlite.database import connect
 from whyrank.types.memory import GLOBAL, Memory
@@ -198,12 +198,12 @@ def test_a_purge_in_an_old_store_whose_mark_names_no_scopes_is_finished(tmp_path
     connection = connect(str(path))
     connection.execute("INSERT INTO meta VALUES ('purge', '1')")
     connection.commit()
-    assert purge.due_scopes(connection) == ["global"]
+    assert metadata.scopes_to_purge(connection) == ["global"]
     connection.close()
     with whyrank.open(path, workspace=tmp_path, embedding="none") as engine:
         assert engine.get(fact.id).text == SECRET
     connection = connect(str(path))
-    assert not purge.is_due(connection)
+    assert metadata.scopes_to_purge(connection) is None
     connection.close()
 
 

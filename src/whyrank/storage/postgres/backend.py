@@ -13,6 +13,7 @@ from ...errors import ConfigError
 from ..backend import Description
 from ..sqlite import purge
 from ..sqlite.database import MOMENT
+from ..sqlite.metadata import scopes_to_purge
 from .connection import translated
 from .database import STANDBYS, PostgresDatabase
 from .pool import Address
@@ -137,7 +138,7 @@ class PostgresBackend:
     def purge(self, scrub: Scrub) -> tuple[str, ...]:
         """Remove deleted memories from the index and let the server free their rows; tell what it cannot reach."""
         with self.reading() as (connection, *_):
-            scopes = purge.due_scopes(connection) or []
+            scopes = scopes_to_purge(connection) or []
         purge.scrub_index(self.writing, scopes, scrub)
         with self.writing() as connection:
             purge.end(connection)

@@ -100,6 +100,30 @@ def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
         set_meta(connection, _PREFIX + name, text)
 
 
+# -- scopes to be scrubbed ---------------------------------------------------------------------------------------------
+
+PURGE_MARK = "purge"  # key of `meta` until a purge has ended
+
+
+def mark_for_purge(connection: Connection, scopes: Iterable[str]) -> None:
+    """Mark scopes as to be scrubbed, inside the transaction that removes memories from them."""
+    set_meta(connection, PURGE_MARK, json.dumps(sorted({*scopes, *(scopes_to_purge(connection) or ())})))
+
+
+def scopes_to_purge(connection: Connection) -> list[str] | None:
+    """Return the scopes still to be scrubbed; all of them if the mark is damaged, None if no purge is unfinished."""
+    mark = meta_value(connection, PURGE_MARK)
+    if mark is None:
+        return None
+    try:
+        said = json.loads(mark)
+    except (ValueError, TypeError):
+        said = None
+    if isinstance(said, list) and all(isinstance(scope, str) for scope in said):
+        return said
+    return [scope for (scope,) in connection.execute("SELECT scope FROM scopes WHERE typeof(scope) = 'text'")]
+
+
 # -- the keyword index in use ------------------------------------------------------------------------------------------
 
 IndexName = tuple[str, str]  # the name of an index, and the generation since which it is the live one

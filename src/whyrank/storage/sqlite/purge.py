@@ -9,7 +9,6 @@ process does the rest.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,14 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreError
 from .copies import left_behind
-from .database import BUSY_MILLISECONDS, Connection, meta_value, set_meta
+from .database import BUSY_MILLISECONDS, Connection
+from .metadata import PURGE_MARK, scopes_to_purge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from .database import Database
 
-_MARK = "purge"
 _READERS_MILLISECONDS = 500  # wait for readers, with the writer lock held
 _SCANS = 3  # of the file without the lock; if others write all the while, the last is made with it
 _PAGES_AT_ONCE = 1_024
@@ -47,31 +46,6 @@ class Area(NamedTuple):
     size: int
 
 
-def leave_word(connection: Connection, scopes: Iterable[str]) -> None:
-    """Mark scopes as to be scrubbed, inside the transaction that removes memories from them."""
-    due = json.dumps(sorted({*scopes, *(due_scopes(connection) or ())}))
-    set_meta(connection, _MARK, due)
-
-
-def is_due(connection: Connection) -> bool:
-    """Return whether a purge is unfinished."""
-    return due_scopes(connection) is not None
-
-
-def due_scopes(connection: Connection) -> list[str] | None:
-    """Return the scopes still to be scrubbed; all of them if the mark is damaged, None without one."""
-    mark = meta_value(connection, _MARK)
-    if mark is None:
-        return None
-    try:
-        said = json.loads(mark)
-    except (ValueError, TypeError):
-        said = None
-    if isinstance(said, list) and all(isinstance(scope, str) for scope in said):
-        return said
-    return [scope for (scope,) in connection.execute("SELECT scope FROM scopes WHERE typeof(scope) = 'text'")]
-
-
 def purge(database: Database, scrub: Scrub) -> tuple[str, ...]:
     """Finish a purge; return messages on files that may still hold deleted data (a log in use, copies).
 
@@ -79,7 +53,7 @@ def purge(database: Database, scrub: Scrub) -> tuple[str, ...]:
     transaction, and returns whether more may be left.
     """
     with database.connection() as connection:
-        scopes = due_scopes(connection) or []
+        scopes = scopes_to_purge(connection) or []
     scrub_index(database.writing, scopes, scrub)
     return (*_copies(database.file), *_scrub_file(database))
 
@@ -95,7 +69,7 @@ def scrub_index(writing: Callable[[], AbstractContextManager[Any]], scopes: Iter
 
 def end(connection: Connection) -> None:
     """Delete the mark of a purge that is done."""
-    connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
+    connection.execute("DELETE FROM meta WHERE key = ?", (PURGE_MARK,))
 
 
 def _copies(file: Path) -> Iterator[str]:
@@ -166,7 +140,7 @@ def _overwrite(connection: Connection, file: int, areas: Sequence[Area], moment:
             return False
         _zero(file, areas)
         connection.execute("PRAGMA shrink_memory")
-        connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
+        connection.execute("DELETE FROM meta WHERE key = ?", (PURGE_MARK,))
         connection.execute("COMMIT")
         return True
     finally:

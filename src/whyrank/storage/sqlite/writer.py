@@ -57,12 +57,12 @@ from .metadata import (
     dimensions_key,
     drop_notes,
     drop_orphaned_failures,
+    mark_for_purge,
     put_failures,
     write_notes,
 )
 from .postings.format import span_asked
 from .postings.segments import DUE
-from .purge import leave_word
 from .rows import INSERT, check_rows, to_row
 from .top_k import KeywordIndex, NumberedMemory
 from .vectors.table import Holder, put_vectors, renumber_vectors, take_over_vectors, write_signs
@@ -253,7 +253,7 @@ class Writer:
                 self.keyword.abandon_merge(self._connection, scope)
         # The stored error of a provider may quote deleted text.
         self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
-        leave_word(self._connection, self._lost)
+        mark_for_purge(self._connection, self._lost)
 
     def _renumber(self, scope: str) -> None:
         spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
