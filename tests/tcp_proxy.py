@@ -32,6 +32,7 @@ class Proxy:
         self.fatal: bytes | None = None
         self.cut: Cut = "after"
         self.lost = 0
+        self.answered = 0  # bytes of the server's answers
         self.is_stalled = threading.Event()
         self._target, self._tls = port, tls
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -68,6 +69,7 @@ class Proxy:
     def _answer(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError):
             while piece := server.recv(_PIECE):
+                self.answered += len(piece)
                 client.sendall(piece)
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)

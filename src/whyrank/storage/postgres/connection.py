@@ -15,8 +15,8 @@ from .dialect import plain, translate
 
 try:
     import psycopg
-    from psycopg.adapt import Loader
     from psycopg.pq import TransactionStatus
+    from psycopg.types.numeric import NumericBinaryLoader
 except ImportError as error:
     raise MissingExtra(
         "a store in PostgreSQL needs psycopg, which is not installed", "pip install 'whyrank[postgres]'"
@@ -83,13 +83,13 @@ class Traffic:
     trips: int = 0
 
 
-class NumericLoader(Loader):
+class NumericLoader(NumericBinaryLoader):
     """Reads sums of integers as integers, not as decimals."""
 
-    def load(self, data: Any) -> int | float:
+    def load(self, data: Any) -> Any:
         """Return the number."""
-        written = bytes(data)
-        return int(written) if written.lstrip(b"-").isdigit() else float(written)
+        number = super().load(data)
+        return int(number) if number == number.to_integral_value() else float(number)
 
 
 class Foreseen:
@@ -245,7 +245,7 @@ class Connection:
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise StoreTimeout("reading was aborted at the deadline", "give a larger timeout_ms")
         asked = translate(statement)
-        return self.raw.execute(asked.text, asked.bind(parameters))
+        return self.raw.execute(asked.text, asked.bind(parameters), binary=True)
 
     def _issue(self, statement: str, parameters: Any) -> Cursor:
         self._forget_ahead(statement)
