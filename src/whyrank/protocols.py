@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .types.memory import USUAL_IMPORTANCE, Entry, Former, Memory, Notice, Order, Scope
 from .types.query import ONCE, All, Analysis, Either, Holds, Join, Plan, Query, Repeats, Statistics, Stopwatch, Where
@@ -151,7 +151,7 @@ class StoreStatus:
     caches: Mapping[str, int] = field(
         default_factory=dict, compare=False
     )  # bytes held by each; none where only some scopes are counted
-    server: Mapping[str, int | str] = field(default_factory=dict, compare=False)  # facts and counts of a server
+    server: Mapping[str, Any] = field(default_factory=dict, compare=False)  # facts and counts of a server
 
 
 class Fetched(NamedTuple):

@@ -232,3 +232,22 @@ def test_a_server_that_is_gone_is_told_by_health_and_by_every_route(workspace: P
             assert json.loads(server.client.get("/v1/status").text)["memories"] == 1
     finally:
         postgres.remove(database)
+
+
+def test_a_replica_that_is_away_is_told_by_search_status_doctor_and_metrics(
+    call: Run, workspace: Path, store: str
+) -> None:
+    told_of, port = "&replicas=127.0.0.1:1", 1
+    found = call("search", "green tea", "--store", f"{store}{told_of}", "--json").data
+    assert found["hits"]
+    assert "replica-away" in {one["code"] for one in found["notices"]}
+    [one] = call("status", "--store", f"{store}{told_of}", "--json").data["server"]["replicas"]
+    assert (one["host"], one["state"], one["behind_bytes"]) == (f"127.0.0.1:{port}", "replica-away", None)
+    assert f"replica 127.0.0.1:{port}: replica-away\n" in call("status", "--store", f"{store}{told_of}").out
+    done = call("doctor", "--store", f"{store}{told_of}")
+    assert (done.status, f"the replica 127.0.0.1:{port} answers no searches (replica-away)" in done.out) == (0, True)
+    with serving(workspace, "--store", f"{store}{told_of}") as server:
+        answer = server.client.post("/v1/search", json={"query": "green tea"}).json()
+        assert "replica-away" in {one["code"] for one in answer["notices"]}
+        metrics = server.client.get("/metrics").text
+        assert f'whyrank_postgres_replica_up{{host="127.0.0.1:{port}"}} 0.0' in metrics

@@ -14,12 +14,12 @@ from ..errors import ConfigError
 
 SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "whyrank"  # unless the address has `?schema=NAME`
-OWN = ("schema", "pool_size")  # parameters of an address that are not libpq's
+OWN = ("schema", "pool_size", "replicas", "max_staleness")  # parameters of an address that are not libpq's
 HINT = "check it, and percent-encode special characters of user, password and values (@ as %40, = as %3D)"
 # Parameters that may be shown. Of any other one not even the name is: it may be a part of a password.
 _NAMES = """
-schema pool_size host hostaddr port dbname user application_name fallback_application_name client_encoding
-connect_timeout tcp_user_timeout keepalives keepalives_idle keepalives_interval keepalives_count options
+schema pool_size replicas max_staleness host hostaddr port dbname user application_name fallback_application_name
+client_encoding connect_timeout tcp_user_timeout keepalives keepalives_idle keepalives_interval keepalives_count options
 target_session_attrs load_balance_hosts channel_binding require_auth gssencmode gssdelegation gsslib krbsrvname
 sslmode sslnegotiation sslcompression sslcert sslkey sslrootcert sslcrl sslcrldir sslsni sslcertmode
 ssl_min_protocol_version ssl_max_protocol_version min_protocol_version max_protocol_version requirepeer service
@@ -60,7 +60,7 @@ class Parts(NamedTuple):
     @property
     def own(self) -> dict[str, str]:
         """Return the parameters of our own that are given."""
-        return {name: value for name, value in self.parameters if name in OWN}
+        return {name: unquote(value) for name, value in self.parameters if name in OWN}
 
     @property
     def file_name(self) -> str:

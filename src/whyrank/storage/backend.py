@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
+    from ..types.memory import Notice
+
 
 Done = TypeVar("Done")
 Asked = tuple[str, "Sequence[Any]"]  # a statement and its parameters
@@ -24,7 +26,7 @@ class Description(NamedTuple):
     bytes: int | None = None
     free_bytes: int | None = None
     ballast_bytes: int | None = None
-    server: Mapping[str, int | str] = MappingProxyType({})
+    server: Mapping[str, Any] = MappingProxyType({})
 
 
 class Channel(Protocol):
@@ -59,6 +61,12 @@ class Backend(Protocol):
 
         A server answers the foreseen statements together; their results are read when they are asked for.
         """
+
+    def searching(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Any]:
+        """Hold a snapshot as `reading` does, of a replica where that is allowed and one is recent enough."""
+
+    def notices(self, connection: Any) -> tuple[Notice, ...]:
+        """Return notices for answers that are read through the connection of a snapshot."""
 
     def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> AbstractContextManager[Any]:
         """Run one transaction; it is durable when the block has ended without an error.

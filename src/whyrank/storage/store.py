@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -267,8 +268,9 @@ class IndexedStore:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
-        """Hold one consistent view for all reads of this thread inside the block."""
-        return self._backend.reading(foreseen_by(hint) if self._is_remote else ())
+        """Hold one consistent view for all reads of this thread inside the block; with scopes, it is for a search."""
+        begin = self._backend.searching if hint.scopes else self._backend.reading
+        return begin(foreseen_by(hint) if self._is_remote else ())
 
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
@@ -300,7 +302,9 @@ class IndexedStore:
         """Rewrite a question, and further wordings of it, in the terms of the visible memories."""
         deadline = question.query.deadline
         with self.reader() as reader, nullcontext() if deadline is None else reader.aborting(deadline.abort_at):
-            return resolve(reader, question, plan, language, further, spaces, notes)
+            found = resolve(reader, question, plan, language, further, spaces, notes)
+            said = self._backend.notices(reader.view.connection)
+            return replace(found, notices=(*found.notices, *said)) if said else found
 
     def retrieve(self, request: Request) -> Retrieval:
         """Take every run of the plan, then score all their candidates by every signal."""

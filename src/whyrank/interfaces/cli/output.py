@@ -19,7 +19,7 @@ from ..serialize import UNREMARKABLE, moment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...engine.records import Backlog, SpaceState
     from ...search.confidence import Calibration
@@ -168,6 +168,19 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
         say(f"calibration: {' + '.join(made.scopes)}: {limits}; {over}, {_age(now - made.made)}")
     if len(calibrations) > _CALIBRATIONS_SHOWN:
         say(f"  … {len(calibrations) - _CALIBRATIONS_SHOWN} more (all of them with --json)")
+
+
+def counts_in(table: Mapping[str, Any]) -> str:
+    """Return the counts of a table by name; lists in it are shown by themselves."""
+    return ", ".join(f"{name} {count}" for name, count in table.items() if not isinstance(count, list))
+
+
+def show_replicas(replicas: Iterable[Mapping[str, Any]]) -> None:
+    """Print the state of each replica of a server, and how far it is behind."""
+    for one in replicas:
+        lag = "" if one["behind_bytes"] is None else f", {one['behind_bytes']:,} bytes behind"
+        lag += f" ({one['behind_seconds']} s)" if one["behind_bytes"] else ""
+        say(on_one_line(f"replica {one['host']}: {one['state']}{lag}"))
 
 
 def show_spaces(states: Sequence[SpaceState]) -> None:

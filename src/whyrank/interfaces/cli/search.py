@@ -178,8 +178,9 @@ def status(asked: argparse.Namespace) -> int:
         return OK
     for key, value in data.items():
         if key not in _TOLD_OTHERWISE:
-            text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
+            text = output.counts_in(value) if isinstance(value, dict) else value
             output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else on_one_line(str(text))}")
+    output.show_replicas(data["server"].get("replicas", ()))
     output.show_spaces(states)
     output.show_backlog(behind)
     output.show_calibrations(calibrations, time.time())

@@ -229,6 +229,23 @@ def _held(stock: StoreStatus) -> Iterable[Metric]:
     for name, told in _SERVER_COUNTS.items():
         if name in stock.server:
             yield GaugeMetricFamily(f"whyrank_postgres_{name}", told, float(stock.server[name]))
+    yield from _replicas(stock.server.get("replicas", ()))
+
+
+def _replicas(replicas: Iterable[Mapping[str, Any]]) -> Iterable[Metric]:
+    up = GaugeMetricFamily("whyrank_postgres_replica_up", "Whether a replica may answer searches", labels=["host"])
+    behind = GaugeMetricFamily(
+        "whyrank_postgres_replica_behind_bytes", "Log that a replica has not replayed", labels=["host"]
+    )
+    answered = GaugeMetricFamily(
+        "whyrank_postgres_replica_answered", "Searches of this process that a replica answered", labels=["host"]
+    )
+    for one in replicas:
+        up.add_metric([one["host"]], one["state"] == "streaming")
+        answered.add_metric([one["host"]], one["answered"])
+        if one["behind_bytes"] is not None:
+            behind.add_metric([one["host"]], one["behind_bytes"])
+    yield from (family for family in (up, behind, answered) if family.samples)
 
 
 def counted(data: Mapping[str, Any]) -> tuple[str, Mapping[str, float]] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
@@ -22,6 +23,7 @@ from .schema import NEWEST, prepare, version_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ...types.memory import Notice
     from ..backend import Channel, Scrub
     from .connection import Connection
 
@@ -106,6 +108,7 @@ class PostgresBackend:
         self.read_only = False
         self.is_current = True
         self.reading = self.database.reading
+        self.searching = partial(self.database.reading, may_lag=True)
         self.writing = self.database.writing
         self.connection = self.database.connection
         self.channel: Channel | None = PostgresChannel(self.database.address)
@@ -117,6 +120,13 @@ class PostgresBackend:
         if keyword != INDEX:
             raise ConfigError(f"the keyword index {keyword!r} is not for PostgreSQL", f"set keyword to {INDEX}")
         prepare(self.database)
+        if self.database.replicas is not None:
+            with translated(self.location):
+                self.database.replicas.mark()
+
+    def notices(self, connection: Connection) -> tuple[Notice, ...]:
+        """Return why a replica did not answer, or that the primary is away."""
+        return connection.notices
 
     def keep(self) -> None:
         """Do nothing: the server looks after its files."""
@@ -154,7 +164,7 @@ class PostgresBackend:
             [size, is_replica, used, most, standbys, names] = connection.raw.execute(_DESCRIBED).fetchone()
             server = connection.raw.info.server_version
         pool = self.database.pool
-        facts = {
+        facts: dict[str, Any] = {
             "role": "replica" if is_replica else "primary",
             "connections": used,
             "max_connections": most,
@@ -166,5 +176,7 @@ class PostgresBackend:
             "pool_waiting": pool.waiting,
             "retries": self.database.retries,
         }
+        if self.database.replicas is not None:
+            facts["replicas"] = self.database.replicas.describe()
         engine = f"PostgreSQL {server // 10_000}.{server % 10_000}"
         return Description(NEWEST, engine, int(size or 0), server=facts)

@@ -90,6 +90,7 @@ def check_server(database: PostgresDatabase, tick: Tick) -> list[Finding]:
             *_check_counts(streamed),
             *check_derived(index, Counter(), tick),
             *_check_settings(connection),
+            *_check_replicas(database),
             *_check_tables(connection, database.address.schema),
         ]
 
@@ -196,6 +197,13 @@ def _check_settings(connection: Connection) -> Iterator[Finding]:
         )
     if settings["autovacuum"] == "off":
         yield _warning("autovacuum is off: tables grow without end", "turn it on")
+
+
+def _check_replicas(database: PostgresDatabase) -> Iterator[Finding]:
+    """Yield a warning for each replica of the address that answers no search at present."""
+    for one in database.replicas.describe() if database.replicas is not None else ():
+        if one["state"] not in ("streaming", "primary"):
+            yield _warning(f"the replica {one['host']} answers no searches ({one['state']})", one["reason"])
 
 
 def _check_tables(connection: Connection, schema: str) -> Iterator[Finding]:

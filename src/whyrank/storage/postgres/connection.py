@@ -23,8 +23,9 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
+    from ...types.memory import Notice
     from ..backend import Asked
 
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each lost connection, which our errors tell of
@@ -90,6 +91,42 @@ class NumericLoader(NumericBinaryLoader):
         """Return the number."""
         number = super().load(data)
         return int(number) if number == number.to_integral_value() else float(number)
+
+
+class ServerConnection(psycopg.Connection[Any]):
+    """A connection that gives up a server which sends nothing; a keepalive finds no process that is stopped."""
+
+    silence: float | None = None  # seconds without a byte; None: as long as TCP believes in the server
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for the server; psycopg calls this for every statement."""
+        limit = {} if timeout is None else {"timeout": timeout}  # not all versions of psycopg have it
+        return super().wait(gen if self.silence is None else self._bounded(gen, self.silence), interval, **limit)
+
+    def _bounded(self, steps: Generator[Any, Any, Any], silence: float) -> Generator[Any, Any, Any]:
+        """Pass on what psycopg waits for, until the server has been silent for too long."""
+        heard = time.monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() > heard + silence:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer for {silence:g} s (timeout)")
+                wanted = steps.send(ready)
+        except StopIteration as ended:
+            return ended.value
+
+    @contextmanager
+    def bounded(self, silence: float) -> Iterator[None]:
+        """Give the server up inside the block if it sends nothing for so long."""
+        before, self.silence = self.silence, silence
+        try:
+            yield
+        finally:
+            self.silence = before
 
 
 class Foreseen:
@@ -159,8 +196,9 @@ class Connection:
     A transaction that writes is one pipeline: statements are sent without waiting until a result is read.
     """
 
-    def __init__(self, raw: psycopg.Connection[Any], traffic: Traffic) -> None:
+    def __init__(self, raw: ServerConnection, traffic: Traffic) -> None:
         self.raw = raw
+        self.notices: tuple[Notice, ...] = ()  # for answers that are read through it
         self.text_factory: object = str  # PostgreSQL stores no text that is not UTF-8
         self.sent = 0  # statements, and how many of these were answered
         self._answered = 0
@@ -277,9 +315,14 @@ class Connection:
                 return self._issue(statement, parameters)
         return self._issue(statement, parameters)
 
-    def commit(self) -> str | None:
-        """Commit, and return what the server calls the outcome: ROLLBACK if a statement before had failed."""
-        return self._issue("COMMIT", ()).answer
+    def commit(self, question: str = "") -> tuple[str | None, Any]:
+        """Commit; return what the server calls the outcome, ROLLBACK if a statement had failed, and a row.
+
+        The row answers a question that is sent with the commit, in the same round trip.
+        """
+        committed = self._issue("COMMIT", ())
+        asked = self._issue(question, ()) if question else None
+        return committed.answer, asked and asked.fetchone()
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> Cursor:
         """Run one statement for every row of parameters: plain inserts by COPY, the others in one pipeline."""

@@ -8,7 +8,8 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -17,7 +18,8 @@ import psycopg
 from ...errors import StoreError, StoreLocked, StoreUnavailable
 from ..sqlite.database import generation_unknown
 from .connection import Connection, Traffic, is_conflict, is_lost, translated
-from .pool import WAIT_SECONDS, Address, PoolStatus, ServerConnections
+from .pool import WAIT_SECONDS, Address, PoolStatus, ServerConnections, end_snapshot, give_back
+from .replicas import BEGIN_SECONDS, COMMITTED, CONNECT_SECONDS, Begun, Replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,6 +104,7 @@ class PostgresDatabase:
         self._moment = moment  # the statement that reads the generation
         self._local = threading.local()
         self._pool: ServerConnections | None = None
+        self._replicas: Replicas | None = None
         self.away_since: float | None = -math.inf  # when the server was found not to answer; None if it does
         self.retries = 0
         self._ending: ThreadPoolExecutor | None = None  # ends snapshots, as nobody needs to wait for that
@@ -117,7 +120,15 @@ class PostgresDatabase:
                 self._pool, self._process = ServerConnections(self.address), os.getpid()
                 self._ending = ThreadPoolExecutor(1, "whyrank-snapshots")
                 self._writers = threading.Lock()
+                primary = partial(self.connection, 0.0, CONNECT_SECONDS)
+                self._replicas = Replicas(self.address, primary, self.traffic) if self.address.replicas else None
             return self._pool
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """Return the replicas that the address names, if it names some."""
+        self._connections()
+        return self._replicas
 
     @property
     def pool(self) -> PoolStatus:
@@ -125,21 +136,22 @@ class PostgresDatabase:
         return self._connections().status
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """Hold a connection of the pool, outside a transaction."""
+    def connection(self, patience: float | None = None, within: int | None = None) -> Iterator[Connection]:
+        """Hold a connection of the pool, outside a transaction; wait so long for one, and for the server."""
         with translated(self.location):
             pool = self._connections()
-            connection = Connection(pool.take(), self.traffic)
+            connection = Connection(pool.take(patience, within), self.traffic)
             try:
                 yield connection
             finally:
-                _give_back(connection, pool)
+                give_back(connection, pool)
 
     @contextmanager
-    def reading(self, foreseen: Iterable[Asked] = ()) -> Iterator[Snapshot]:
+    def reading(self, foreseen: Iterable[Asked] = (), *, may_lag: bool = False) -> Iterator[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
 
-        Foreseen statements are sent with its beginning, in one round trip.
+        Foreseen statements are sent with its beginning, in one round trip. One that may lag is of a replica if the
+        address names some and one is recent enough.
         """
         held: Snapshot | None = getattr(self._local, "snapshot", None)
         if held is not None:
@@ -151,7 +163,7 @@ class PostgresDatabase:
             held.connection.foresee(foreseen)
             yield held
             return
-        with translated(self.location), self._begun([(self._moment, ()), *foreseen]) as connection:
+        with translated(self.location), self._begun(list(foreseen), may_lag) as connection:
             try:
                 moment = connection.execute(self._moment).fetchone()
                 if moment is None:
@@ -165,36 +177,49 @@ class PostgresDatabase:
                 self._local.snapshot = None
 
     @contextmanager
-    def _begun(self, foreseen: Sequence[Asked]) -> Iterator[Connection]:
+    def _begun(self, foreseen: Sequence[Asked], may_lag: bool) -> Iterator[Connection]:
         """Hold a connection in a read transaction; one that the server has closed meanwhile is replaced."""
-        connection = self._begin(foreseen)
+        begun = self._begin(foreseen, self.replicas if may_lag else None)
         try:
-            yield connection
+            yield begun.connection
+        except (psycopg.Error, StoreError) as error:
+            if begun.replica is not None and self._replicas is not None:
+                self._replicas.drop(begun.replica, error)
+            raise
         finally:
-            pool, ending = self._connections(), self._ending
-            assert ending is not None
-            ending.submit(_end_snapshot, connection, pool)
+            self._connections()
+            assert self._ending is not None
+            self._ending.submit(end_snapshot, begun.connection, begun.pool)
 
-    def _begin(self, foreseen: Sequence[Asked]) -> Connection:
-        tries = _Tries(self, READ_AGAIN_SECONDS)
-        while True:
+    def _begin(self, foreseen: Sequence[Asked], replicas: Replicas | None) -> Begun:
+        tries, moment = _Tries(self, READ_AGAIN_SECONDS), (self._moment, ())
+        begun = replicas.begin(_SNAPSHOT, moment, foreseen) if replicas is not None else None
+        while begun is None:
             try:
                 with translated(self.location):
-                    return self._begin_once(foreseen)
+                    begun = self._begin_once([moment, *foreseen], replicas)
             except StoreError as error:
-                tries.wait_after(error)
+                is_away = isinstance(error, StoreUnavailable) and error.may_pass
+                if replicas is not None and is_away:
+                    begun = replicas.begin(_SNAPSHOT, moment, foreseen, is_alone=True)
+                if begun is None:
+                    tries.wait_after(error)
+        return begun
 
-    def _begin_once(self, foreseen: Sequence[Asked]) -> Connection:
+    def _begin_once(self, foreseen: Sequence[Asked], replicas: Replicas | None) -> Begun:
         pool = self._connections()
-        connection = Connection(pool.take(), self.traffic)
+        within = None if replicas is None else CONNECT_SECONDS  # else searches would not go on without the primary
+        connection = Connection(pool.take(within=within), self.traffic)
         try:
-            connection.begin(_SNAPSHOT, foreseen)
+            with nullcontext() if replicas is None else connection.raw.bounded(BEGIN_SECONDS):
+                connection.begin(_SNAPSHOT, foreseen)
         except BaseException:
             connection.is_spoilt = True
-            _give_back(connection, pool)
+            give_back(connection, pool)
             raise
         self.away_since = None
-        return connection
+        connection.notices = () if replicas is None else replicas.notices
+        return Begun(connection, pool)
 
     @contextmanager
     def writing(self, foreseen: Iterable[Asked] = (), *, alone: bool = True) -> Iterator[Any]:
@@ -256,7 +281,7 @@ class PostgresDatabase:
 
     def _commit(self, connection: Connection, token: str, backend: int) -> None:
         try:
-            answer = connection.commit()
+            answer, row = connection.commit(COMMITTED if self._replicas is not None else "")
         except psycopg.Error as error:
             if not is_lost(error):
                 _roll_back(connection)  # a statement before it has failed
@@ -264,7 +289,9 @@ class PostgresDatabase:
             self._end_backend(backend)
             if not self._is_committed(token, error):
                 raise
-            answer = "COMMIT"
+            answer, row = "COMMIT", None
+        if row is not None and self._replicas is not None:
+            self._replicas.record_commit(*row)
         if answer != "COMMIT":
             raise StoreError(
                 f"a change of {self.location} was rolled back, because a statement in it had failed",
@@ -285,6 +312,8 @@ class PostgresDatabase:
                     raw.execute(_BEGIN)
                     is_there = raw.execute(_SETTLE, (token,)).fetchone() == (True,)
                     raw.execute("COMMIT" if is_there else "ROLLBACK")
+                    if is_there and self._replicas is not None:
+                        self._replicas.record_commit(*(raw.execute(COMMITTED).fetchone() or (0, 0)))
                     return is_there
             except StoreError as error:
                 try:
@@ -315,7 +344,9 @@ class PostgresDatabase:
             if self._pool is not None and self._ending is not None and self._process == os.getpid():
                 self._ending.shutdown()
                 self._pool.close()
-            self._pool = None
+                if self._replicas is not None:
+                    self._replicas.close()
+            self._pool = self._replicas = None
 
 
 def _roll_back(connection: Connection) -> None:
@@ -325,19 +356,3 @@ def _roll_back(connection: Connection) -> None:
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         connection.receive()
-
-
-def _end_snapshot(connection: Connection, pool: ServerConnections) -> None:
-    """Return a connection to its pool; nothing was written in its transaction."""
-    with suppress(psycopg.Error):
-        connection.raw.execute("ROLLBACK")
-    _give_back(connection, pool)
-
-
-def _give_back(connection: Connection, pool: ServerConnections) -> None:
-    """Return a connection to its pool, or only its place if it must not be used again."""
-    if connection.is_spoilt and not connection.raw.broken:
-        connection.raw.close()
-        pool.give_back(None)
-    else:
-        pool.give_back(connection.raw)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ...types.memory import Notice
     from ..backend import Channel, Scrub
     from .database import Connection
 
@@ -35,7 +36,7 @@ class SqliteBackend:
         self.database = Database(path)
         self.location = str(path)
         self.read_only = self.database.read_only
-        self.reading = self.database.reading
+        self.reading = self.searching = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
         self.channel: Channel | None = None  # a file tells nobody that it has changed
@@ -87,6 +88,10 @@ class SqliteBackend:
                 raise
             self._ballast_kept = 0.0  # it is made again soon
             return work()
+
+    def notices(self, connection: Connection) -> tuple[Notice, ...]:
+        """Return nothing: a file has no replicas."""
+        return ()
 
     def keep(self) -> None:
         """Check the size of the ballast, at most once a minute."""
