@@ -103,17 +103,18 @@ class Maintenance:
         from ..storage.sqlite.check import Checkup
 
         if not isinstance(self._file, Path):
-            return self._check_server(self._file.url, repair, progress)
+            return self._check_server(self._file.url, repair, deep, progress)
         findings, kept, compared = looked_at(self._file, repair, progress, deep=deep)
         self._met = () if repair else self._met
         inside = self.check_derived(repair, progress) if is_usable(findings) else Checkup()
         room = room_for(self._file)
         return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
 
-    def _check_server(self, url: str, repair: bool, progress: Progress | None) -> Checkup:
+    def _check_server(self, url: str, repair: bool, deep: bool, progress: Progress | None) -> Checkup:
         """Check a store on a server; a repair works in place, and what it cannot make anew is left as it is."""
         from ..storage.postgres.backend import PostgresBackend
-        from ..storage.postgres.check import check_server, repair_server
+        from ..storage.postgres.check import check_server, compare_server, repair_differing, repair_server
+        from ..storage.sqlite.reanalysis import compare_snapshot
         from ..storage.sqlite.repair import repair_in_place
 
         tick = progress or (lambda *_: None)
@@ -123,14 +124,23 @@ class Maintenance:
                 repair_server(backend.database, findings, repair_in_place)
                 self._met = ()
             inside = self.check_derived(repair, progress)
+            differing, compared = compare_server(backend.database, tick, compare_snapshot) if deep else ([], None)
+            findings += differing
+            if differing and repair:
+                repair_differing(backend.database, differing)
+                again = self.check_derived(repair, progress)
+                inside = again._replace(
+                    read_anew=again.read_anew + inside.read_anew, embedded=again.embedded + inside.embedded
+                )
             if repair:
                 left = check_server(backend.database, tick)
+                left += compare_server(backend.database, tick, compare_snapshot)[0] if differing else []
                 still = {finding.code if finding.code != "server" else finding.message for finding in left}
                 findings = [
                     one._replace(mended=(one.code if one.code != "server" else one.message) not in still)
                     for one in findings
                 ]
-        return inside._replace(findings=tuple(findings))
+        return inside._replace(findings=tuple(findings), compared=compared)
 
     def check_derived(self, repair: bool, progress: Progress | None) -> Checkup:
         """Check for terms and vectors that an earlier version made; with `repair`, make them again."""

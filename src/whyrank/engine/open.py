@@ -249,7 +249,7 @@ def doctor(
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
     if not isinstance(place, Path):
         with open_engine(store, workspace=workspace, **options) as engine:
-            return engine.maintenance.check(repair=repair, progress=progress)
+            return engine.maintenance.check(repair=repair, deep=deep, progress=progress)
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")
     if not place.stat().st_size:

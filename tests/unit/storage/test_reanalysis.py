@@ -5,15 +5,18 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import whyrank
+from whyrank.storage.postgres.backend import PostgresBackend
 from whyrank.storage.sqlite.database import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
 from whyrank.storage.sqlite.postings.format import Text, invert, live_segments, pack, pages, write_directory
+
+from ... import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +25,11 @@ if TYPE_CHECKING:
 MEMORIES = 150  # two whole blocks of records and signs, and a segment of postings
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, calibration="manual") as engine:
+@pytest.fixture(params=["file", "server"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Make a store in either database; return its path or address."""
+    store = str(tmp_path / "memory.db") if request.param == "file" else postgres.new_store()
+    with whyrank.open(store, workspace=tmp_path, calibration="manual") as engine:
         words = [f"the boat number {number} is blue and its mast is oak" for number in range(MEMORIES)]
         engine.facts.import_memories(
             [whyrank.Memory(f"m{number}", text, name=f"Boat {number}") for number, text in enumerate(words)]
@@ -32,27 +37,32 @@ def path(tmp_path: Path) -> Path:
         engine.forget("m7")
         engine.add("Robin prefers green tea", scope="user:1", date="2026-03-14")
         engine.search("tea", scope="user:1")
-    return tmp_path / "memory.db"
+    return store
 
 
-def changed(path: Path, change: Callable[[sqlite3.Connection], object]) -> None:
+def changed(path: str, change: Callable[[Any], object]) -> None:
+    """Change the tables of a store in its own database."""
+    if path.startswith("postgresql:"):
+        with closing(PostgresBackend(path)) as backend, backend.writing() as connection:
+            change(connection)
+        return
     with closing(sqlite3.connect(path)) as connection:
         change(connection)
         connection.commit()
 
 
-def other_words(connection: sqlite3.Connection) -> None:
+def other_words(connection: Any) -> None:
     """Give a memory as many words as it had, but others."""
     [(count, row)] = connection.execute("SELECT length, row FROM memories WHERE scope = 'user:1'")
     connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (pack(["rum"] * count, row),))
 
 
-def other_names(connection: sqlite3.Connection) -> None:
+def other_names(connection: Any) -> None:
     """Write a name in another way, under the same key."""
     connection.execute("UPDATE names SET text = 'BOAT 8' WHERE key = 'boat8'")
 
 
-def another_record(connection: sqlite3.Connection) -> None:
+def another_record(connection: Any) -> None:
     [(blob,)] = connection.execute("SELECT records FROM records WHERE scope = 'global' AND first = 0")
     records = decoded(blob, "global", 0).copy()
     records["words"][3] = 77
@@ -62,7 +72,7 @@ def another_record(connection: sqlite3.Connection) -> None:
     )
 
 
-def other_postings(connection: sqlite3.Connection) -> None:
+def other_postings(connection: Any) -> None:
     """Put a page of other memories in the place of one, and list it with its checksum."""
     segment, *_ = live_segments(connection, "global")
     texts = [Text(segment.first + number, ["boat"] * (number + 1)) for number in range(3)]
@@ -74,13 +84,13 @@ def other_postings(connection: sqlite3.Connection) -> None:
     write_directory(connection, "global", segment)
 
 
-def other_signs(connection: sqlite3.Connection) -> None:
+def other_signs(connection: Any) -> None:
     [(blob, *place)] = connection.execute("SELECT signs, space, scope, first FROM sign_blocks WHERE first = 0")
     signs = ~np.frombuffer(check_body(blob, *place), np.uint64)
     connection.execute("UPDATE sign_blocks SET signs = ? WHERE first = 0", (add_checksum(signs.tobytes()),))
 
 
-def test_a_sound_store_is_found_sound_and_told_of(path: Path) -> None:
+def test_a_sound_store_is_found_sound_and_told_of(path: str) -> None:
     found = whyrank.doctor(path, deep=True)
     assert found.is_whole
     assert found.compared is not None
@@ -92,7 +102,7 @@ def test_a_sound_store_is_found_sound_and_told_of(path: Path) -> None:
     assert done.seconds > 0
 
 
-def test_a_look_that_is_not_deep_compares_nothing(path: Path) -> None:
+def test_a_look_that_is_not_deep_compares_nothing(path: str) -> None:
     assert whyrank.doctor(path).compared is None
 
 
@@ -107,7 +117,7 @@ def test_a_look_that_is_not_deep_compares_nothing(path: Path) -> None:
     ],
 )
 def test_what_is_wrong_under_a_right_checksum_is_found_and_repaired(
-    path: Path, change: Callable[[sqlite3.Connection], object], code: str
+    path: str, change: Callable[[Any], object], code: str
 ) -> None:
     changed(path, change)
     assert whyrank.doctor(path).is_whole  # no checksum or count shows it
@@ -118,8 +128,8 @@ def test_what_is_wrong_under_a_right_checksum_is_found_and_repaired(
     assert whyrank.doctor(path, deep=True).is_whole
 
 
-def test_a_vector_without_unit_length_is_named(path: Path) -> None:
-    def double(connection: sqlite3.Connection) -> None:
+def test_a_vector_without_unit_length_is_named(path: str) -> None:
+    def double(connection: Any) -> None:
         entry, blob = connection.execute("SELECT entry, vector FROM vectors LIMIT 1").fetchone()
         twice = (2 * np.frombuffer(blob, np.float32)).tobytes()
         connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE entry = ?",

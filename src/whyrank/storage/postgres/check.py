@@ -7,10 +7,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ...formatting import counted
-from ..sqlite.check import IN_PLACE, Finding, Tick, check_derived, wrong_memories
+from ..sqlite.check import IN_PLACE, Compared, Finding, Tick, check_derived, wrong_memories
 from ..sqlite.database import raise_generation, set_meta
 from ..sqlite.metadata import READERS, miscounted
 from ..sqlite.recovery import CHECKED_COLUMNS, check_row, has_sound_embedding
+from ..sqlite.vectors.table import write_all_signs
 from .database import STANDBYS
 from .dialect import translate
 
@@ -27,6 +28,7 @@ _REINDEXED = frozenset({"words", "names", "embedded"})  # made anew by reading e
 _BLOATED_SHARE, _BLOATED_ROWS = 0.5, 10_000  # dead rows for a living one, and at least so many
 _VACUUM = "`whyrank doctor --repair` runs VACUUM; leave autovacuum on, and look for transactions that stay open"
 _FROM_BACKUP = "run `whyrank doctor --repair` and ingest their files again, or restore a backup of the server"
+_MADE_AGAIN = "`whyrank doctor --deep --repair` makes all derived data again from the texts"
 _HINTS = {
     "texts": "`whyrank doctor --repair` restores them",
     "altered": "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`",
@@ -95,6 +97,21 @@ def check_server(database: PostgresDatabase, tick: Tick) -> list[Finding]:
         ]
 
 
+def compare_server(
+    database: PostgresDatabase, tick: Tick, compare: Callable[[Any, Tick], tuple[list[Finding], Compared]]
+) -> tuple[list[Finding], Compared]:
+    """Derive everything again in one snapshot, as from a file; return the differences, and the amount compared."""
+    with database.reading() as (connection, *_), closing(Streamed(connection)) as streamed:
+        found, compared = compare(streamed, tick)
+    return [one._replace(hint=_MADE_AGAIN) if one.derived else one for one in found], compared
+
+
+def repair_differing(database: PostgresDatabase, found: Sequence[Finding]) -> None:
+    """Prepare all derived rows to be made again, where a deep check has found some that differ from the texts."""
+    if any(finding.derived for finding in found):
+        database.attempt(lambda: _mark_stale(database, lacks_names=True, lacks_signs=True))
+
+
 def repair_server(
     database: PostgresDatabase, found: Sequence[Finding], in_place: Callable[[PostgresDatabase], None]
 ) -> None:
@@ -132,8 +149,11 @@ def _restore(database: PostgresDatabase, altered: Sequence[str]) -> None:
         raise_generation(connection)
 
 
-def _mark_stale(database: PostgresDatabase, lacks_names: bool) -> None:
+def _mark_stale(database: PostgresDatabase, lacks_names: bool, lacks_signs: bool = False) -> None:
+    """Mark all memories as stale, so that the reindexing which follows writes their words, names and records."""
     with database.writing() as connection:
+        if lacks_signs:
+            write_all_signs(connection)
         for statement in _WITHOUT_NAMES if lacks_names else ():
             connection.execute(statement)  # they come back with the memories
         set_meta(connection, READERS, "[]")

@@ -53,22 +53,28 @@ if TYPE_CHECKING:
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500
+_POSTINGS = "postings"  # the keyword index that has segments
 _MISREAD = (ChecksumError, ValueError, TypeError, LookupError)  # damage that the normal check reports already
 
 
 def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
-    """Derive everything again; return the differences, and the amount of data compared."""
-    begun = time.monotonic()
+    """Derive everything in a file again; return the differences, and the amount of data compared."""
     with (
         closing(Database(path, forgiving=True)) as database,
         translated(path),
         database.reading() as snapshot,
         leniently(snapshot.connection) as connection,
     ):
-        look = _Look(connection, tick)
-        look.memories()
-        look.segments()
-        look.vectors()
+        return compare_snapshot(connection, tick)
+
+
+def compare_snapshot(connection: Connection, tick: Tick) -> tuple[list[Finding], Compared]:
+    """Derive everything in one snapshot again, of any backend; return the differences, and the amount compared."""
+    begun = time.monotonic()
+    look = _Look(connection, tick)
+    look.memories()
+    look.segments()
+    look.vectors()
     found = [
         Finding(code, f"{counted(look.wrong[code], *words)}", _REPAIR)
         for code, words in _TOLD.items()
@@ -113,7 +119,8 @@ class _Look:
     def __init__(self, connection: Connection, tick: Tick) -> None:
         self._connection = connection
         self._tick = tick
-        self._index: KeywordIndex = uncached_index(answering(connection)[0])
+        self._index_name = answering(connection)[0]
+        self._index: KeywordIndex = uncached_index(self._index_name)
         self.done = Counter[str]()
         self.wrong = Counter[str]()
         self.crooked = 0
@@ -149,10 +156,9 @@ class _Look:
         last = stretches_in(meta_value(self._connection, READERS))[-1]
         if last.reader == READER_VERSION:
             yield from self._connection.execute(
-                f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.row >= ? "
-                f"AND m.id NOT IN ({MARKED}) AND m.id NOT IN ({SET_ASIDE}) ORDER BY m.row",
-                (last.first,),
-            )
+                f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
+                f"WHERE m.row >= {last.first:d} AND m.id NOT IN ({MARKED}) AND m.id NOT IN ({SET_ASIDE}) ORDER BY m.row"
+            )  # a server streams the rows of a statement without parameters
 
     def _names(self) -> dict[int, set[tuple[str, str, str, int]]]:
         names: dict[int, set[tuple[str, str, str, int]]] = defaultdict(set)
@@ -175,7 +181,7 @@ class _Look:
 
     def segments(self) -> None:
         """Invert the stored tokens again; compare the postings and the list of words of every segment."""
-        if not self._connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone():
+        if self._index_name != _POSTINGS:
             return
         for (scope,) in self._connection.execute("SELECT scope FROM posting_scopes ORDER BY scope").fetchall():
             try:
