@@ -307,6 +307,7 @@ class Hint(NamedTuple):
     scopes: frozenset[Scope] = frozenset()
     spaces: Sequence[str] = ()
     notes: Sequence[str] = ()
+    until: float | None = None  # by `time.monotonic()`, how long the block may wait for a connection
 
 
 NO_HINT = Hint()

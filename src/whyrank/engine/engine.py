@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar, overload
 
 from ..analysis.document import READER_VERSION
 from ..config import load as settings
-from ..errors import ConfigError, ProviderError, StoreError, StoreUnavailable
+from ..errors import ConfigError, ProviderError, StoreError, StoreTimeout, StoreUnavailable
 from ..ingest.walk import settled
 from ..ranking.recipes import Recipe
 from ..ranking.stages import Rerank
 from ..search.explain import Why, why
-from ..search.searcher import Searcher
+from ..search.searcher import Searcher, nothing_in_time
 from ..types.memory import GLOBAL, Notice, Order, Scope
 from .arguments import (
     UNSAID,
@@ -299,10 +299,19 @@ class Engine:
         widened: tuple[Notice, ...] = ()
         if self._expands if expand is None else expand:
             asked, widened = self._widened(asked)
-        with self._store.reading(self._serving.hint(asked.where.scopes)):
-            active = self._serving.current()
-            results = Searcher(self._store, active.embedder, self._language, active.added).search(asked, chosen)
-            readers = self._store.readers(asked.where.scopes)
+        hint = self._serving.hint(asked.where.scopes)
+        if asked.deadline is not None:
+            hint = hint._replace(until=asked.deadline.end)
+        try:
+            with self._store.reading(hint):
+                active = self._serving.current()
+                results = Searcher(self._store, active.embedder, self._language, active.added).search(asked, chosen)
+                readers = self._store.readers(asked.where.scopes)
+        except StoreTimeout:  # of the wait for a connection; the searcher answers others
+            if asked.deadline is None:
+                raise
+            late = nothing_in_time(asked, chosen, self._language, asked.deadline)
+            return replace(late, notices=(*late.notices, *widened, *unused))
         said = (*widened, *unused, *active.notices)
         if readers.keys() - {READER_VERSION}:
             said = (*said, *stale_notices(readers))

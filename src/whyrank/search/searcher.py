@@ -94,9 +94,7 @@ class Searcher:
         except StoreTimeout:
             if query.deadline is None:
                 raise
-            # Nothing was found in time; that is no verdict on the memories.
-            analysis, notice = parse(query, self.language).analysis, timeout_notice(query.deadline, ())
-            return Results(query.text, (), "weak", recipe.name, analysis, notices=(*analysis.notices, notice))
+            return nothing_in_time(query, recipe, self.language, query.deadline)
 
     def retrieve(
         self, query: Query, recipe: Recipe, watch: Stopwatch, further_reads: frozenset[str] = frozenset()
@@ -232,6 +230,12 @@ def timeout_notice(deadline: Deadline, late: Sequence[str]) -> Notice:
     lacking = f"without {', '.join(dict.fromkeys(late))}" if late else "with nothing"
     over = f"the search took longer than timeout_ms = {deadline.timeout_ms} and was answered {lacking}"
     return Notice("timeout", f"{over}; give a larger timeout_ms for the whole answer")
+
+
+def nothing_in_time(query: Query, recipe: Recipe, language: str, deadline: Deadline) -> Results:
+    """Return an answer without results, which is no verdict on the memories: the time was over before."""
+    analysis, notice = parse(query, language).analysis, timeout_notice(deadline, ())
+    return Results(query.text, (), "weak", recipe.name, analysis, notices=(*analysis.notices, notice))
 
 
 def _in_long_words(analysis: Analysis, language: str) -> Analysis:

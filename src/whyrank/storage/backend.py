@@ -62,8 +62,11 @@ class Backend(Protocol):
         A server answers the foreseen statements together; their results are read when they are asked for.
         """
 
-    def searching(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Any]:
-        """Hold a snapshot as `reading` does, of a replica where that is allowed and one is recent enough."""
+    def searching(self, foreseen: Iterable[Asked] = (), until: float | None = None) -> AbstractContextManager[Any]:
+        """Hold a snapshot as `reading` does, of a replica where that is allowed and one is recent enough.
+
+        If no connection is free until a moment, by `time.monotonic()`, StoreTimeout is raised.
+        """
 
     def notices(self, connection: Any) -> tuple[Notice, ...]:
         """Return notices for answers that are read through the connection of a snapshot."""

@@ -269,8 +269,8 @@ class IndexedStore:
 
     def reading(self, hint: Hint = NO_HINT) -> AbstractContextManager[object]:
         """Hold one consistent view for all reads of this thread inside the block; with scopes, it is for a search."""
-        begin = self._backend.searching if hint.scopes else self._backend.reading
-        return begin(foreseen_by(hint) if self._is_remote else ())
+        foreseen = foreseen_by(hint) if self._is_remote else ()
+        return self._backend.searching(foreseen, hint.until) if hint.scopes else self._backend.reading(foreseen)
 
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:

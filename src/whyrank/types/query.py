@@ -48,9 +48,14 @@ class Deadline:
         return self.remaining_s <= 0
 
     @property
+    def end(self) -> float:
+        """Return the moment, by `time.monotonic()`, at which the time is over."""
+        return self.start + self.timeout_ms / 1_000
+
+    @property
     def remaining_s(self) -> float:
         """Return the remaining seconds."""
-        return max(0.0, self.start + self.timeout_ms / 1_000 - time.monotonic())
+        return max(0.0, self.end - time.monotonic())
 
     @property
     def abort_at(self) -> float:

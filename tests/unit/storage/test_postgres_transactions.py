@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
+import whyrank
 from whyrank.errors import StoreDamaged, StoreError, StoreTimeout, StoreUnavailable
 from whyrank.protocols import Arrival
 from whyrank.storage.postgres.backend import PostgresBackend
@@ -173,3 +174,16 @@ def test_merges_are_made_with_the_write_that_makes_them_due(store: Any) -> None:
     with store.view() as view:
         assert view.connection.execute("SELECT due FROM posting_scopes").fetchall() == [(0,)]
         assert view.connection.execute("SELECT count(*) FROM posting_segments").fetchone()[0] == 1
+
+
+def test_a_search_waits_for_a_connection_no_longer_than_its_time_limit(tmp_path: Path) -> None:
+    address = f"{postgres.new_store()}&pool_size=1"
+    with whyrank.open(address, workspace=tmp_path, embedding="none", calibration="manual") as engine:
+        engine.add("Suzy drinks green tea")
+        store: Any = engine._store
+        with store._backend.connection():
+            began = time.monotonic()
+            found = engine.search("green tea", timeout_ms=200)
+            assert 0.1 < time.monotonic() - began < 1.0
+            assert (found.hits, [notice.code for notice in found.notices]) == ((), ["timeout"])
+        assert engine.search("green tea", timeout_ms=60_000).hits

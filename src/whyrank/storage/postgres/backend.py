@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -108,7 +107,7 @@ class PostgresBackend:
         self.read_only = False
         self.is_current = True
         self.reading = self.database.reading
-        self.searching = partial(self.database.reading, may_lag=True)
+        self.searching = self.database.searching
         self.writing = self.database.writing
         self.connection = self.database.connection
         self.channel: Channel | None = PostgresChannel(self.database.address)

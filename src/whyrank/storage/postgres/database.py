@@ -15,14 +15,15 @@ from uuid import uuid4
 
 import psycopg
 
-from ...errors import StoreError, StoreLocked, StoreUnavailable
+from ...errors import StoreError, StoreLocked, StoreTimeout, StoreUnavailable
 from ..sqlite.database import generation_unknown
 from .connection import Connection, Traffic, is_conflict, is_lost, translated
-from .pool import WAIT_SECONDS, Address, PoolStatus, ServerConnections, end_snapshot, give_back
+from .pool import WAIT_SECONDS, Address, PoolBusy, PoolStatus, ServerConnections, end_snapshot, give_back
 from .replicas import BEGIN_SECONDS, COMMITTED, CONNECT_SECONDS, Begun, Replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from ..backend import Asked
 
@@ -147,7 +148,9 @@ class PostgresDatabase:
                 give_back(connection, pool)
 
     @contextmanager
-    def reading(self, foreseen: Iterable[Asked] = (), *, may_lag: bool = False) -> Iterator[Snapshot]:
+    def reading(
+        self, foreseen: Iterable[Asked] = (), *, may_lag: bool = False, until: float | None = None
+    ) -> Iterator[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
 
         Foreseen statements are sent with its beginning, in one round trip. One that may lag is of a replica if the
@@ -163,7 +166,7 @@ class PostgresDatabase:
             held.connection.foresee(foreseen)
             yield held
             return
-        with translated(self.location), self._begun(list(foreseen), may_lag) as connection:
+        with translated(self.location), self._begun(list(foreseen), may_lag, until) as connection:
             try:
                 moment = connection.execute(self._moment).fetchone()
                 if moment is None:
@@ -176,10 +179,14 @@ class PostgresDatabase:
             finally:
                 self._local.snapshot = None
 
+    def searching(self, foreseen: Iterable[Asked] = (), until: float | None = None) -> AbstractContextManager[Snapshot]:
+        """Hold a snapshot that may lag; raise StoreTimeout if no connection is free until a moment."""
+        return self.reading(foreseen, may_lag=True, until=until)
+
     @contextmanager
-    def _begun(self, foreseen: Sequence[Asked], may_lag: bool) -> Iterator[Connection]:
+    def _begun(self, foreseen: Sequence[Asked], may_lag: bool, until: float | None) -> Iterator[Connection]:
         """Hold a connection in a read transaction; one that the server has closed meanwhile is replaced."""
-        begun = self._begin(foreseen, self.replicas if may_lag else None)
+        begun = self._begin(foreseen, self.replicas if may_lag else None, until)
         try:
             yield begun.connection
         except (psycopg.Error, StoreError) as error:
@@ -191,13 +198,17 @@ class PostgresDatabase:
             assert self._ending is not None
             self._ending.submit(end_snapshot, begun.connection, begun.pool)
 
-    def _begin(self, foreseen: Sequence[Asked], replicas: Replicas | None) -> Begun:
+    def _begin(self, foreseen: Sequence[Asked], replicas: Replicas | None, until: float | None) -> Begun:
         tries, moment = _Tries(self, READ_AGAIN_SECONDS), (self._moment, ())
         begun = replicas.begin(_SNAPSHOT, moment, foreseen) if replicas is not None else None
         while begun is None:
             try:
                 with translated(self.location):
-                    begun = self._begin_once([moment, *foreseen], replicas)
+                    begun = self._begin_once([moment, *foreseen], replicas, until)
+            except PoolBusy as error:
+                if until is None or time.monotonic() < until:
+                    raise
+                raise StoreTimeout(error.message, error.hint) from error
             except StoreError as error:
                 is_away = isinstance(error, StoreUnavailable) and error.may_pass
                 if replicas is not None and is_away:
@@ -206,10 +217,11 @@ class PostgresDatabase:
                     tries.wait_after(error)
         return begun
 
-    def _begin_once(self, foreseen: Sequence[Asked], replicas: Replicas | None) -> Begun:
+    def _begin_once(self, foreseen: Sequence[Asked], replicas: Replicas | None, until: float | None) -> Begun:
         pool = self._connections()
         within = None if replicas is None else CONNECT_SECONDS  # else searches would not go on without the primary
-        connection = Connection(pool.take(within=within), self.traffic)
+        patience = None if until is None else min(WAIT_SECONDS, max(0.0, until - time.monotonic()))
+        connection = Connection(pool.take(patience, within), self.traffic)
         try:
             with nullcontext() if replicas is None else connection.raw.bounded(BEGIN_SECONDS):
                 connection.begin(_SNAPSHOT, foreseen)

@@ -167,6 +167,10 @@ class Tables(NamedTuple):
     schema: str
 
 
+class PoolBusy(StoreUnavailable):
+    """All connections of a pool were in use for as long as a caller waits."""
+
+
 class PoolStatus(NamedTuple):
     """Counts of a pool: the most connections, those that are open, those in use, and callers that wait for one."""
 
@@ -237,7 +241,7 @@ class ServerConnections:
             try:
                 while self._in_use >= self._address.pool_size:
                     if not self._changed.wait(until - time.monotonic()):
-                        raise StoreUnavailable(
+                        raise PoolBusy(
                             f"{self._address}: all {self._in_use} connections of this process were in use for "
                             f"{patience:g} s",
                             "ask less at a time, or add pool_size=N to the address",

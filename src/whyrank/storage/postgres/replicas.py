@@ -21,7 +21,7 @@ import psycopg
 from ...errors import StoreError, StoreUnavailable
 from ...types.memory import Notice
 from .connection import Connection, is_conflict, is_lost, translate_error
-from .pool import Host, ServerConnections, end_snapshot, give_back
+from .pool import Host, PoolBusy, ServerConnections, end_snapshot, give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -224,7 +224,7 @@ class Replicas:
     ) -> Begun | None:
         try:
             raw = replica.pool.take(0.0, CONNECT_SECONDS)
-        except StoreUnavailable:
+        except PoolBusy:
             return None  # all of its connections are in use
         except (psycopg.Error, StoreError) as error:
             replica.fail(error)
