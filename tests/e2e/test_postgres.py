@@ -251,3 +251,29 @@ def test_a_replica_that_is_away_is_told_by_search_status_doctor_and_metrics(
         assert "replica-away" in {one["code"] for one in answer["notices"]}
         metrics = server.client.get("/metrics").text
         assert f'whyrank_postgres_replica_up{{host="127.0.0.1:{port}"}} 0.0' in metrics
+
+
+def test_an_address_is_made_the_default_of_the_user_and_taken_back(call: Run, store: str, workspace: Path) -> None:
+    written = call("config", "store", store)
+    assert written.status == 0, written.err
+    assert "config.toml" in written.out
+    assert not (workspace / "whyrank.toml").exists()
+    assert "Suzy Winter drinks coffee" in call("search", "what does Suzy drink?").out
+    assert call("status", "--json").data["store"] == store
+    assert call("config", "store", "--default").status == 0
+    assert call("config", "store", "--json").data["settings"]["store"]["origin"] == "default"
+
+
+def test_an_address_that_would_be_overruled_or_holds_a_password_is_not_written(
+    call: Run, store: str, workspace: Path
+) -> None:
+    secret = call("config", "store", store.replace("@", ":geheim@", 1))
+    assert (secret.status, "geheim" in secret.err, "~/.pgpass" in secret.err) == (2, False, True)
+    assert call("config", "store", "data/memory.db").status == 0
+    overruled = call("config", "store", store)
+    assert (overruled.status, "whyrank config store --default" in overruled.err) == (2, True)
+    assert call("config", "store", "--default").status == 0  # what the hint says is enough
+    assert call("config", "store", store).status == 0
+    (workspace / "whyrank.toml").write_text(f'store = "{store}"\n', encoding="utf-8")
+    refused = call("search", "tea")
+    assert (refused.status, "is an address" in refused.err) == (2, True)

@@ -306,7 +306,7 @@ def _check(config: Config) -> None:
     if config.values["store"].origin == file and is_url(config["store"]):
         raise ConfigError(
             f"store in {file} is an address: a workspace may not set where texts are sent",
-            "set it with --store, WHYRANK_STORE or the user file",
+            f"take it out of the file; `whyrank config store ADDRESS` writes it into {config.user_file}",
         )
     if config.values["store"].origin == "default" and not _is_inside(config.store_file, config.workspace):
         raise ConfigError(
@@ -347,7 +347,10 @@ def _is_inside(place: Path, workspace: Path) -> bool:
 
 def save(config: Config, key: str, raw: Any) -> Path:
     """Write one setting into the workspace file, or the user file for the user's own; keep all others."""
-    value, file = read(key, raw, "argument"), _file_of(config, key)
+    value = read(key, raw, "argument")
+    file = _file_of(config, key, value)
+    if key == "store" and is_url(value):
+        _check_address(config, value)
     _check(replace(config, values={**config.values, key: Value(value, str(file))}))
     return _write(file, key, value)
 
@@ -355,6 +358,8 @@ def save(config: Config, key: str, raw: Any) -> Path:
 def unset(config: Config, key: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Remove one setting from its file; restore the file if the remaining settings are invalid."""
     file = _file_of(config, key)
+    if key == "store" and not _has(file, key):
+        file = config.user_file  # an address
     if not file.is_file():
         return file
     before = file.read_bytes()
@@ -367,8 +372,29 @@ def unset(config: Config, key: str, environment: Mapping[str, str] = os.environ)
     return file
 
 
-def _file_of(config: Config, key: str) -> Path:
-    return config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
+def _file_of(config: Config, key: str, value: Any = None) -> Path:
+    """Return the file for a setting: the user's for their own, and for a store that is named by an address."""
+    is_users = key in USERS_OWN or (key == "store" and is_url(value))
+    return config.user_file if is_users else config.workspace / WORKSPACE_FILE
+
+
+def _has(file: Path, key: str) -> bool:
+    return file.is_file() and key in flatten(_toml(file))
+
+
+def _check_address(config: Config, url: str) -> None:
+    """Refuse an address that would be written in vain, or with a secret."""
+    if address.parts_of(url).has_secret:
+        raise ConfigError(
+            f"{address.shown(url)} was given with a password, which a settings file must not hold",
+            "leave it out of the address, and put it into ~/.pgpass or PGPASSWORD",
+        )
+    file = config.workspace / WORKSPACE_FILE
+    if _has(file, "store"):
+        raise ConfigError(
+            f"{file} sets store too, and wins over {config.user_file}, where an address is written",
+            "take it out with `whyrank config store --default`, then set the address again",
+        )
 
 
 def _write(file: Path, key: str, value: Any) -> Path:
