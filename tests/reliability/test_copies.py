@@ -251,6 +251,50 @@ def test_a_destination_with_other_memories_is_refused_and_stays_as_it_is(
 
 
 @pytest.mark.parametrize("destination", ["file", "server"])
+def test_a_store_that_is_no_copy_is_refused_though_the_source_holds_all_its_memories(
+    tmp_path: Path, places: Callable[[str], str], destination: str
+) -> None:
+    here, there = places("file"), places(destination)
+    for place in (here, there):
+        with closing(engine_of(place, tmp_path)) as engine:
+            engine.add("it is in both", scope="user:0")
+    with closing(engine_of(here, tmp_path)) as engine:
+        engine.add("it is in the source alone", scope="user:0")
+    before = exported(there, tmp_path)
+    with pytest.raises(Conflict, match="holds 1 memory, and is no copy of") as refused:
+        copy_store(here, there, workspace=tmp_path)
+    assert "--merge" in refused.value.hint
+    assert exported(there, tmp_path) == before
+    assert copy_store(here, there, merge=True, workspace=tmp_path).memories == 1
+
+
+def test_what_is_new_in_the_source_is_added_to_a_finished_copy(tmp_path: Path, places: Callable[[str], str]) -> None:
+    here, there, further = places("file"), places("server"), places("file")
+    filled(here, 10)
+    copy_store(here, there, workspace=tmp_path)
+    with closing(engine_of(here, tmp_path)) as engine:
+        engine.add("it is new", scope="user:0")
+    assert copy_store(here, there, workspace=tmp_path).memories == 1
+    copy_store(there, further, workspace=tmp_path)  # a copy of the copy is not one of the first source
+    with pytest.raises(Conflict, match="is no copy of"):
+        copy_store(here, further, workspace=tmp_path)
+
+
+def test_a_copy_that_fails_leaves_no_empty_file_and_removes_none_that_was_there(tmp_path: Path) -> None:
+    here, there = tmp_path / "here.db", tmp_path / "there.db"
+    filled(str(here), 4)
+    there.with_name("there.db.bak").touch()
+    scope = "user:nobody"
+    with pytest.raises(StoreError, match="holds no memory of user:nobody"):
+        copy_store(here, there, scope=scope, workspace=tmp_path)
+    assert sorted(one.name for one in tmp_path.glob("there*")) == ["there.db.bak"]
+    SqliteStore(there).close()
+    with pytest.raises(StoreError, match="holds no memory of user:nobody"):
+        copy_store(here, there, scope=scope, workspace=tmp_path)
+    assert there.exists()
+
+
+@pytest.mark.parametrize("destination", ["file", "server"])
 def test_a_merge_reports_memories_with_other_content_and_keeps_them(
     tmp_path: Path, places: Callable[[str], str], destination: str
 ) -> None:

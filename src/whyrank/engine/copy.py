@@ -18,6 +18,7 @@ from ..search.confidence import notes_within
 from ..types.memory import Notice, Scope
 from .arguments import scopes_of
 from .engine import check_store, open_store
+from .open import count_memories
 from .spaces import NOTE as SPACES
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from .arguments import Scopes
 
 UNFINISHED = "copy"  # the note of a store that is being filled, with the source
+FINISHED = "copied from"  # the note of a finished copy, with the source
 PER_TRANSACTION = 2_000  # memories: a second at most, even over a network
 _POSTINGS = "postings"  # the only keyword index of PostgreSQL
 _SHOWN = 5  # ids and differences in an error
+_BESIDE = ("", "-wal", "-shm", ".lock", ".ballast")  # suffixes of the files that opening a new store makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,14 @@ def copy_store(
 ) -> Copied:
     """Copy a store, or some scopes of it, into another: a file or a schema in PostgreSQL; nothing is embedded again.
 
-    An interrupted copy continues when called again. A destination with other memories is refused unless `merge` is
-    given; memories that it holds with other content stay, and are reported. The source is only read.
+    An interrupted copy continues when called again, and a finished one gets what is new in the source. Any other
+    destination with memories is refused unless `merge` is given; memories that it holds with other content stay, and
+    are reported. The source is only read.
     """
     here, there = _config(source, workspace), _config(destination, workspace)
     _check(here, there)
     scopes = frozenset(scopes_of(scope)) or None
-    with _opened(here) as original, _opened(there) as copy:
+    with _removed_if_empty(there.store), _opened(here) as original, _opened(there) as copy:
         _check_spaces(original, copy)
         tick: Progress = progress or (lambda done, total, label: None)
         done = Copier(original, copy, scopes, merge, tick, per_transaction).run()
@@ -119,6 +123,19 @@ def _opened(config: settings.Config) -> Iterator[IndexedStore]:
     store = open_store(config.store, keyword, config["cache.megabytes"], config["ballast.megabytes"])
     with closing(store):
         yield store
+
+
+@contextmanager
+def _removed_if_empty(destination: Path | settings.StoreUrl) -> Iterator[None]:
+    """Remove the file that a failed copy has made, unless it holds memories: then the next run continues."""
+    is_new = isinstance(destination, Path) and not destination.exists()
+    try:
+        yield
+    except BaseException:
+        if isinstance(destination, Path) and is_new and count_memories(destination) == 0:
+            for suffix in _BESIDE:
+                destination.with_name(destination.name + suffix).unlink(missing_ok=True)
+        raise
 
 
 def _check_spaces(source: IndexedStore, destination: IndexedStore) -> None:
@@ -183,7 +200,16 @@ class Copier:
                 f"the destination holds {what} that the source does not hold ({named})",
                 "name an empty destination, or pass --merge (`merge=True`) to keep both; nothing was copied",
             )
-        return "mirror" if self._destination.note(UNFINISHED) == self._mark else "add"
+        mark = self._destination.note(UNFINISHED)
+        if mark == self._mark:
+            return "mirror"
+        source = self._source.location
+        if source not in (self._destination.note(FINISHED), json.loads(mark)["source"] if mark else None):
+            raise Conflict(
+                f"the destination holds {counted(len(held), 'memory', 'memories')}, and is no copy of {source}",
+                "name an empty destination, or pass --merge (`merge=True`) to add what it lacks; nothing was copied",
+            )
+        return "add"
 
     @property
     def _mark(self) -> str:
@@ -207,14 +233,21 @@ class Copier:
             if self._written:
                 self._destination.settle(sorted(scopes))
             self._verify(digests, scopes)
-        if self._destination.note(UNFINISHED) is not None:
-            self._destination.write(Changes(drop_notes=[UNFINISHED]))
+        self._finish()
         self._remark()
         return Copied(
             self._source.location, self._destination.location, *self._counts[:3], self._removed,
             (*self._unlike.values(),), *self._counts[3:], files, notes, 0, self._vectors, len(scopes),
             (*self._notices,),
         )  # fmt: skip
+
+    def _finish(self) -> None:
+        """Record in the destination that it is a copy, and of which source, so that another run may add to it."""
+        is_copy, source = self._mode != "merge", self._source.location
+        notes = {FINISHED: source} if is_copy and self._destination.note(FINISHED) != source else {}
+        gone = [UNFINISHED] if self._destination.note(UNFINISHED) is not None else []
+        if notes or gone:
+            self._destination.write(Changes(notes=notes, drop_notes=gone))
 
     def _scopes(self) -> frozenset[Scope]:
         """Return the scopes to copy; those asked for must hold something."""
@@ -321,7 +354,7 @@ class Copier:
         return len(new)
 
     def _notes_of(self, store: IndexedStore) -> dict[str, str]:
-        notes = {name: text for name, text in store.notes().items() if name != UNFINISHED}
+        notes = {name: text for name, text in store.notes().items() if name not in (UNFINISHED, FINISHED)}
         if self._only is None:
             return notes
         named = {SPACES, *notes_within(store, self._only)}
