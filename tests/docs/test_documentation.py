@@ -6,9 +6,11 @@ import contextlib
 import io
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 import whyrank
 from benchmarks import comparison
@@ -19,7 +21,7 @@ from tests import postgres
 from tests.damage import told as tell
 from tests.minilm import MODELS, installed
 from whyrank import errors
-from whyrank.config.load import WORKSPACE_FILE, load
+from whyrank.config.load import WORKSPACE_FILE, StoreUrl, load
 from whyrank.config.settings import SETTINGS
 from whyrank.engine.engine import COLLABORATORS
 from whyrank.evaluation.report.page import page_of as evaluation_page
@@ -28,6 +30,7 @@ from whyrank.interfaces.cli.main import build, main
 from whyrank.interfaces.errors import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.providers.names import PROMPTS
 from whyrank.ranking.recipes import RECIPES
+from whyrank.storage.postgres.pool import Address
 from whyrank.storage.sqlite.check import CODES
 from whyrank_conformance.report import as_markdown as conformance_page
 from whyrank_conformance.session import kept
@@ -351,3 +354,39 @@ def test_the_tables_of_the_comparison_are_what_the_kept_figures_make() -> None:
     page = comparison.PAGE.read_text(encoding="utf-8")
     assert page.count("<!-- end -->") == len(comparison.TABLES)
     assert comparison.renewed(page) == page
+
+
+def test_the_files_of_the_page_on_deployment_can_be_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
+    [compose] = re.findall(r"```yaml\n(.*?)```", page, flags=re.S)
+    services = yaml.safe_load(compose)["services"]
+    assert set(services) == {"primary", "replica", "node", "worker"}
+    *units, variables = re.findall(r"```ini\n(.*?)```", page, flags=re.S)
+    commands = [services[name]["command"] for name in ("node", "worker")]
+    commands += [
+        line.partition("=")[2] for unit in units for line in unit.splitlines() if line.startswith("ExecStart=")
+    ]
+    for command in commands:
+        assert build().parse_args(command.split()[1:])
+    stated = dict(line.partition("=")[::2] for line in variables.splitlines())
+    for given in (services["node"]["environment"], services["worker"]["environment"], stated):
+        config = load(workspace=tmp_path, environment={name: given[name] for name in given if name != "PGPASSWORD"})
+        assert isinstance(config.store, StoreUrl)
+        address = Address.parse(config.store.url)
+        assert bool(address.replicas) == (given is not services["worker"]["environment"])
+        assert config["embedder.when"] == ("worker" if address.replicas else "write")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+def test_the_units_of_the_page_on_deployment_are_what_systemd_reads(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
+    units = re.findall(r"`/etc/systemd/system/([\w.-]+)`.*?```ini\n(.*?)```", page, flags=re.S)
+    assert [name for name, _ in units] == ["whyrank.service", "whyrank-worker.service"]
+    for name, unit in units:
+        (tmp_path / name).write_text(unit.replace("/opt/whyrank/bin/whyrank", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / name) for name, _ in units)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

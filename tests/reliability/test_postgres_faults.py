@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import select
 import shutil
 import subprocess
 import time
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -34,7 +36,6 @@ from . import writers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from whyrank.engine.engine import Engine
 
@@ -391,3 +392,50 @@ def test_parameters_of_an_address_stand_above_our_own() -> None:
 def test_parameters_of_our_own_are_checked(wrong: str) -> None:
     with pytest.raises(ConfigError):
         Address.parse(f"postgresql://host/db?{wrong}")
+
+
+# -- backups ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_of_the_page_bring_back_a_moment_of_the_past() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/postgresql.md").read_text(encoding="utf-8")
+    section = page.partition("## Back up and restore")[2].partition("\n## ")[0]
+    [settings] = re.findall(r"```ini\n(.*?)```", section, flags=re.S)
+    backup, restore, *_ = re.findall(r"```bash\n(.*?)```", section, flags=re.S)
+    with own_server() as server:
+
+        def placed(commands: str) -> str:
+            there = commands.replace("/var/lib/postgresql/data", str(server.folder / "data"))
+            return there.replace("/backup", str(server.folder / "backup"))
+
+        def run(commands: str) -> None:
+            path = f"{server.programs}:/usr/bin:/bin"
+            place = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": postgres.USER, "PATH": path}
+            done = subprocess.run(["sh", "-ec", placed(commands)], env=place, cwd=server.folder, capture_output=True,
+                                  text=True, **server.account)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+
+        run("mkdir -p /backup/wal")
+        with (server.folder / "data" / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(placed(settings))
+        server.stop()
+        server.start()
+        address = f"{server.address}?schema=s"
+        with closing(writers.opened(address)) as engine:
+            kept = engine.add("Suzy drinks green tea")
+            run(backup)
+            also = engine.add("Suzy drinks coffee")  # in the log alone
+            [(moment,)] = postgres.ask(address, "SELECT clock_timestamp()::text")
+            time.sleep(0.1)
+            engine.forget(kept.id, also.id)
+        postgres.ask(address, "SELECT pg_switch_wal()")
+        server.stop()
+        run(restore.replace("2026-11-20 09:30:00+00", str(moment)))
+        server.start()
+        until = time.monotonic() + SECONDS
+        while postgres.ask(address, "SELECT pg_is_in_recovery()") != [(False,)]:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        with closing(writers.opened(address)) as engine:
+            assert {one.id for one in engine.list()} == {kept.id, also.id}
+            assert engine.add("Suzy drinks water").id
