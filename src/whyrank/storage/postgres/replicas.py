@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 AWAY, BEHIND, REFUSED, ALONE = "replica-away", "replica-behind", "replica-refused", "primary-away"  # notices
 # A replica that failed is tried again by a thread, so no search waits for it; a restart takes some seconds.
 RETRY_SECONDS = 5.0
-# One that lags is asked again so late, because each time costs a search a round trip; most catch up in milliseconds.
+# One that lags is asked again so late, because each time costs a search a round trip.
 BEHIND_SECONDS = 0.25
+CATCH_UP_SECONDS = 0.02  # the same for one that lacks a write of our own, which it replays within milliseconds
 # The beginning of a snapshot reads some rows by their keys: who is silent for so long is stopped or cut off.
 BEGIN_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # for any other statement, during which a replica may send nothing
@@ -189,9 +190,9 @@ class Replicas:
         asked = self._asked_at
         return self._is_lost or (asked is not None and now > asked + SILENT_PRIMARY_SECONDS)
 
-    def _position_at(self, moment: float) -> int | None:
-        """Return the position from which a read at a moment is recent enough; None if no mark tells."""
-        return next((one.position for one in self._marks if one.moment >= moment - self._address.max_staleness), None)
+    def _mark_for(self, moment: float) -> Mark | None:
+        """Return the mark from which a read at a moment is recent enough; None if there is none within the bound."""
+        return next((one for one in self._marks if one.moment >= moment - self._address.max_staleness), None)
 
     # -- snapshots -------------------------------------------------------------------------------------------
 
@@ -206,13 +207,13 @@ class Replicas:
         self._refresh_later(now)
         is_alone = is_alone or self._is_alone(now)
         with self._lock:
-            bound = self._position_at(self._heard if is_alone else now)
+            least = self._mark_for(self._heard if is_alone else now)
         first = next(self._turn)
-        for place in range(len(self._replicas) if bound is not None else 0):
+        for place in range(len(self._replicas)):
             replica = self._replicas[(first + place) % len(self._replicas)]
-            if replica.has_failed or not replica.is_due:
+            if least is None or replica.has_failed or not replica.is_due:
                 continue
-            begun = self._begin_on(replica, statement, moment, foreseen, bound or 0)
+            begun = self._begin_on(replica, statement, moment, foreseen, least)
             if begun is not None:
                 if is_alone:
                     begun.connection.notices = (self._alone_notice(replica, now - self._heard),)
@@ -220,7 +221,7 @@ class Replicas:
         return None
 
     def _begin_on(
-        self, replica: Replica, statement: str, moment: Asked, foreseen: Sequence[Asked], bound: int
+        self, replica: Replica, statement: str, moment: Asked, foreseen: Sequence[Asked], least: Mark
     ) -> Begun | None:
         try:
             raw = replica.pool.take(0.0, CONNECT_SECONDS)
@@ -247,10 +248,10 @@ class Replicas:
             return None
         if not is_replica:
             replica.fail(self._refusal(*replica.host))
-        elif position < bound:
-            replica.pause(BEHIND_SECONDS, self._behind_notice(replica))
+        elif position < least.position:
+            replica.pause(BEHIND_SECONDS, self._behind_notice(replica, time.monotonic() - least.moment))
         elif position < self._committed:  # a moment after a write of our own, which it will have soon
-            replica.pause(BEHIND_SECONDS, None)
+            replica.pause(CATCH_UP_SECONDS, None)
         # The position is read after the snapshot was taken, so the log may have gone on between the two. The
         # generation is of the snapshot itself.
         elif generation is not None and int(generation[0]) >= self._generation:
@@ -275,10 +276,13 @@ class Replicas:
         """Return why the replicas did not answer, for an answer of the primary."""
         return tuple(one.notice for one in self._replicas if one.notice is not None)
 
-    def _behind_notice(self, replica: Replica) -> Notice:
-        lag = f"more than {self._address.max_staleness:g} s behind"
-        told = f"the replica {replica.host} is {lag}, so the primary answered"
-        return Notice(BEHIND, f"{told}; look into its log, or raise max_staleness in the address")
+    def _behind_notice(self, replica: Replica, seconds: float) -> Notice | None:
+        """Return the notice that a replica lags; none if all that is known is that it lags a little."""
+        bound = self._address.max_staleness
+        if seconds < bound / 2:  # this process has just begun to ask: later there are older marks
+            return None
+        told = f"the replica {replica.host} is more than {seconds:.1f} s behind, so the primary answered"
+        return Notice(BEHIND, f"{told}; look into its log, or raise max_staleness ({bound:g} s) in the address")
 
     def _alone_notice(self, replica: Replica, seconds: float) -> Notice:
         told = f"the primary of {self._address} cannot be reached, so the replica {replica.host} answered"
