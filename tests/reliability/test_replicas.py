@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import time
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -282,6 +283,54 @@ def test_a_replica_that_fails_in_the_middle_of_a_search_has_it_made_again(pair: 
         found = engine.search("what is green?")
         assert set(texts(found)) >= {FACTS[0], FACTS[2]}
         assert codes(found) == {replicas.AWAY}
+
+
+def test_a_replica_that_falls_silent_in_the_middle_of_a_search_has_it_made_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "SILENCE_SECONDS", 1.0)
+    with closing(writers.opened(pair.address("max_staleness=60"))) as engine, ExitStack() as stack:
+        store: Any = engine._store
+        resolve = store.resolve
+
+        def stall(*given: Any, **more: Any) -> Any:
+            store.resolve = resolve
+            stack.enter_context(stopped(pair.replica))
+            return resolve(*given, **more)
+
+        store.resolve = stall
+        began = time.monotonic()
+        found = engine.search("what is green?")
+        assert time.monotonic() < began + 1.0 + 1.5
+        assert set(texts(found)) >= {FACTS[0], FACTS[2]}
+        assert codes(found) == {replicas.AWAY}
+
+
+def test_a_search_of_several_threads_finds_what_each_has_just_written(pair: Pair) -> None:
+    with closing(writers.opened(pair.address("max_staleness=60"))) as engine, ThreadPoolExecutor(4) as threads:
+
+        def write_and_search(name: int) -> bool:
+            for number in range(30):
+                kept = engine.add(f"lamp{name}x{number} is lit", scope=f"user:{name}").id
+                if engine.search(f"lamp{name}x{number}", scope=f"user:{name}").hits[0].id != kept:
+                    return False
+            return True
+
+        assert all(threads.map(write_and_search, range(4)))
+        assert answered(engine) > 0
+
+
+def test_the_statements_are_those_of_the_oldest_version_and_need_no_privilege() -> None:
+    if not postgres.has_oldest():
+        pytest.skip(postgres.NO_OLDEST)
+    server = postgres.server(postgres.OLDEST)
+    postgres.ask(server.address, "CREATE ROLE without_privileges LOGIN")
+    address = server.address_of("without_privileges")
+    [(position, system)] = postgres.ask(address, replicas.MARK)
+    assert position > 0
+    assert postgres.ask(address, replicas.IDENTITY) == [(False, system)]
+    assert postgres.ask(address, replicas.REPLAYED) == [(False, None)]
+    assert postgres.ask(address, replicas.LAG) == []
 
 
 def test_a_host_that_accepts_writes_is_refused_unless_it_is_the_primary(pair: Pair) -> None:

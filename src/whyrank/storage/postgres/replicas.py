@@ -49,10 +49,10 @@ _POSITION = (
     "ELSE pg_current_wal_lsn() END, '0/0')::bigint"
 )
 COMMITTED = f"SELECT {_POSITION}, value::bigint FROM meta WHERE key = 'generation'"
-_MARK = f"SELECT {_POSITION}, system_identifier::text FROM pg_control_system()"
-_IDENTITY = "SELECT pg_is_in_recovery(), system_identifier::text FROM pg_control_system()"
-_REPLAYED = "SELECT pg_is_in_recovery(), pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint"
-_LAG = (
+MARK = f"SELECT {_POSITION}, system_identifier::text FROM pg_control_system()"
+IDENTITY = "SELECT pg_is_in_recovery(), system_identifier::text FROM pg_control_system()"
+REPLAYED = "SELECT pg_is_in_recovery(), pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint"
+LAG = (
     "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint, "
     "extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8 WHERE pg_is_in_recovery()"
 )
@@ -151,7 +151,7 @@ class Replicas:
         """Ask the primary for its position, which replicas are compared with."""
         moment = time.monotonic()
         with self._ask_primary() as connection, connection.raw.bounded(SILENT_PRIMARY_SECONDS):
-            position, system = connection.raw.execute(_MARK).fetchone() or (0, "")
+            position, system = connection.raw.execute(MARK).fetchone() or (0, "")
         with self._lock:
             if not self._marks or moment >= self._marks[-1].moment + self._address.max_staleness / _MARKS_PER_BOUND:
                 self._marks.append(Mark(moment, position))
@@ -233,8 +233,8 @@ class Replicas:
         connection = Connection(raw, self._traffic)
         try:
             with connection.raw.bounded(BEGIN_SECONDS):
-                connection.begin(statement, [(_REPLAYED, ()), moment, *foreseen])
-            is_replica, position = connection.execute(_REPLAYED).fetchone()
+                connection.begin(statement, [(REPLAYED, ()), moment, *foreseen])
+            is_replica, position = connection.execute(REPLAYED).fetchone()
             generation = connection.execute(*moment).fetchone()
         except BaseException as error:
             connection.is_spoilt = True
@@ -299,7 +299,7 @@ class Replicas:
     def _check(self, raw: ServerConnection) -> None:
         """Refuse a host that is no replica of the primary."""
         host = Host(raw.info.host, str(raw.info.port))
-        is_replica, system = raw.execute(_IDENTITY).fetchone() or (False, "")
+        is_replica, system = raw.execute(IDENTITY).fetchone() or (False, "")
         if self._system and system != self._system:
             raise Refused(
                 f"{host} is no replica of this primary: its system identifier is {system}, not {self._system}",
@@ -321,7 +321,7 @@ class Replicas:
             try:
                 raw = replica.pool.take(BEGIN_SECONDS, CONNECT_SECONDS)
                 try:
-                    found = raw.execute(_LAG).fetchone()
+                    found = raw.execute(LAG).fetchone()
                 finally:
                     replica.pool.give_back(raw)
                 if found is None:
