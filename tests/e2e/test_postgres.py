@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from .. import postgres, processes
+from .agents import over_stdio, told
+from .agents import run as run_async
 from .rest import serving
 
 if TYPE_CHECKING:
@@ -251,6 +253,16 @@ def test_a_replica_that_is_away_is_told_by_search_status_doctor_and_metrics(
         assert "replica-away" in {one["code"] for one in answer["notices"]}
         metrics = server.client.get("/metrics").text
         assert f'whyrank_postgres_replica_up{{host="127.0.0.1:{port}"}} 0.0' in metrics
+
+
+def test_an_agent_is_told_of_a_replica_that_is_away(workspace: Path, store: str) -> None:
+    async def ask() -> None:
+        async with over_stdio(workspace, "--store", f"{store}&replicas=127.0.0.1:1") as client:
+            found = await told(client, "memory_search", query="green tea")
+            assert "the replica 127.0.0.1:1 failed, so the primary answered" in found.text
+            assert "replica-away" in {one["code"] for one in found.data["notices"]}
+
+    run_async(ask)
 
 
 def test_an_address_is_made_the_default_of_the_user_and_taken_back(call: Run, store: str, workspace: Path) -> None:
