@@ -65,6 +65,7 @@ class Proxy:
             server.settimeout(5.0)
             with suppress(OSError):
                 server.recv(_PIECE)
+        server.shutdown(socket.SHUT_RDWR)  # closing alone leaves it open while another thread reads it
 
     def _answer(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError):

@@ -303,7 +303,7 @@ class IndexedStore:
         deadline = question.query.deadline
         with self.reader() as reader, nullcontext() if deadline is None else reader.aborting(deadline.abort_at):
             found = resolve(reader, question, plan, language, further, spaces, notes)
-            said = self._backend.notices(reader.view.connection)
+            said = self._backend.notices(reader.view.connection) if self._is_remote else ()
             return replace(found, notices=(*found.notices, *said)) if said else found
 
     def retrieve(self, request: Request) -> Retrieval:

@@ -16,13 +16,12 @@ from .indexes import prepare_index
 from .schema import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ...types.memory import Notice
-    from ..backend import Asked, Channel, Scrub
-    from .database import Connection, Snapshot
+    from ..backend import Channel, Scrub
+    from .database import Connection
 
 Done = TypeVar("Done")
 STORE_FOLDER = ".whyrank"  # of a workspace, made by us
@@ -37,7 +36,7 @@ class SqliteBackend:
         self.database = Database(path)
         self.location = str(path)
         self.read_only = self.database.read_only
-        self.reading = self.database.reading
+        self.reading = self.searching = self.database.reading
         self.writing = self.database.writing
         self.connection = self.database.connection
         self.channel: Channel | None = None  # a file tells nobody that it has changed
@@ -89,10 +88,6 @@ class SqliteBackend:
                 raise
             self._ballast_kept = 0.0  # it is made again soon
             return work()
-
-    def searching(self, foreseen: Iterable[Asked] = (), until: float | None = None) -> AbstractContextManager[Snapshot]:
-        """Hold a snapshot: of a file each thread has a connection of its own."""
-        return self.reading(foreseen)
 
     def notices(self, connection: Connection) -> tuple[Notice, ...]:
         """Return nothing: a file has no replicas."""

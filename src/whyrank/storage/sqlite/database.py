@@ -197,10 +197,10 @@ class Database:
         finally:
             held.turn.release()
 
-    def reading(self, foreseen: Iterable[Asked] = ()) -> AbstractContextManager[Snapshot]:
+    def reading(self, foreseen: Iterable[Asked] = (), until: float | None = None) -> AbstractContextManager[Snapshot]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
 
-        Nothing is gained by running foreseen statements earlier than they are needed.
+        Nothing is gained by running foreseen statements earlier than they are needed, and no connection is waited for.
         """
         # A search opens dozens of nested blocks: those must cost nothing.
         held: _Reader | None = getattr(self._local, "reader", None)
