@@ -55,7 +55,7 @@ MUTANTS = (
     Mutant(
         "words of purged memories stay listed",
         "storage/sqlite/postings/segments.py",
-        "terms.scrub(connection, segment.segment, _held_by(connection, segment.segment))",
+        "terms.scrub(connection, segment, _held_by(connection, segment))",
         "pass",
         PURGE,
     ),

@@ -39,18 +39,18 @@ def test_only_the_living_are_counted() -> None:
 def test_a_tally_is_made_anew_when_one_of_its_memories_is_gone() -> None:
     kept = DocumentFrequencyCache()
     for living, is_known in ((ALL, False), (ALL, True), (FIRST_GONE, False), (FIRST_GONE, True)):
-        known = kept.known(1, living)
+        known = kept.known("global", 1, living)
         assert (known is not None) == is_known
-        kept.put(1, known or tally([PAGE], living))
+        kept.put("global", 1, known or tally([PAGE], living))
         assert (known or tally([PAGE], living)).of(np.array([10])).tolist() == [int(living[[0, 2]].sum())]
 
 
 def test_of_too_many_tallies_the_one_asked_for_last_stays() -> None:
     kept = DocumentFrequencyCache(max_bytes=2 * 12 * 2)  # two terms of 12 bytes each; an entry takes some more
-    kept.put(1, tally([PAGE], ALL))
-    kept.put(2, tally([PAGE], ALL))
-    assert kept.known(1, ALL) is None
-    assert kept.known(2, ALL) is not None
+    kept.put("global", 1, tally([PAGE], ALL))
+    kept.put("global", 2, tally([PAGE], ALL))
+    assert kept.known("global", 1, ALL) is None
+    assert kept.known("global", 2, ALL) is not None
     assert kept.nbytes > 0
 
 

@@ -116,11 +116,11 @@ def test_a_lost_row_of_what_is_derived_is_made_anew(path: Path, before: list[Ans
 
 
 def test_each_page_of_postings_is_missed(path: Path, world: Path, before: list[Answer]) -> None:
-    numbers = [number for (number,) in ask(path, "SELECT number FROM posting_pages ORDER BY number")]
-    assert len(numbers) > 8
-    for number in numbers:
+    pages = ask(path, "SELECT scope, segment, field, first_key FROM posting_pages ORDER BY 1, 2, 3, 4")
+    assert len(pages) > 8
+    for page in pages:
         shutil.copy(world, path)
-        told(path, "DELETE FROM posting_pages WHERE number = ?", number)
+        told(path, "DELETE FROM posting_pages WHERE scope = ? AND segment = ? AND field = ? AND first_key = ?", *page)
         assert codes(doctor(path)) == {"postings"}
     after = answers(path)
     assert shown(after) == shown(before)  # the texts were read instead
@@ -128,7 +128,7 @@ def test_each_page_of_postings_is_missed(path: Path, world: Path, before: list[A
 
 
 def test_a_write_makes_a_segment_anew_that_has_lost_a_page(path: Path) -> None:
-    told(path, "DELETE FROM posting_pages WHERE field = 0 AND number = (SELECT min(number) FROM posting_pages)")
+    told(path, "DELETE FROM posting_pages WHERE field = 0 AND rowid = (SELECT min(rowid) FROM posting_pages)")
     with opened(path) as memory:
         assert "index-damaged" in {notice.code for notice in memory.search(**QUESTIONS[0]).notices}
         for number in range(3):
@@ -138,10 +138,10 @@ def test_a_write_makes_a_segment_anew_that_has_lost_a_page(path: Path) -> None:
 
 
 def test_a_page_in_the_place_of_another_segments_is_found(path: Path, before: list[Answer]) -> None:
-    own = "SELECT number, page FROM posting_pages WHERE segment = ? AND field = 0 ORDER BY first_key LIMIT 1"
-    [(segment,), (other,)] = ask(path, "SELECT segment FROM posting_segments ORDER BY segment")
-    [(number, _)], [(_, page)] = ask(path, own, segment), ask(path, own, other)
-    told(path, "UPDATE posting_pages SET page = ? WHERE number = ?", page, number)
+    own = "FROM posting_pages WHERE scope = ? AND segment = ? AND field = 0 ORDER BY first_key LIMIT 1"
+    segment, other = ask(path, "SELECT scope, segment FROM posting_segments ORDER BY scope, segment")
+    [(number,)], [(page,)] = ask(path, f"SELECT rowid {own}", *segment), ask(path, f"SELECT page {own}", *other)
+    told(path, "UPDATE posting_pages SET page = ? WHERE rowid = ?", page, number)
     assert "postings" in codes(doctor(path))
     assert shown(answers(path)) == shown(before)
 

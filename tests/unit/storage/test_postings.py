@@ -24,7 +24,7 @@ from whyrank.storage.sqlite.indexes import PostingsIndex, prepare_index
 from whyrank.storage.sqlite.postings import format, scorer, segments
 from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged, pack, unpack
 from whyrank.storage.sqlite.postings.kernel import KERNEL, NUMPY, Kernel
-from whyrank.storage.sqlite.schema import give_tokens_rows, number_pages
+from whyrank.storage.sqlite.schema import give_tokens_rows, key_segments_by_scope, number_pages
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
@@ -300,16 +300,22 @@ def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     store.close()
 
 
-def test_pages_of_the_schema_before_are_found_by_their_new_numbers(tmp_path: Path) -> None:
+def test_pages_of_earlier_schemas_are_found_by_their_scope(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 24)
     before = told(store.keyword(["tea", "number7"], EVERYTHING, None))
     with store._database.writing() as connection:
         run_script(connection, PAGES_OF_SCHEMA_2)
         number_pages(connection)
+        key_segments_by_scope(connection)
     store.close()
     again = SqliteStore(tmp_path / "memory.db", "postings")
     assert told(again.keyword(["tea", "number7"], EVERYTHING, None)) == before
-    assert count(again, "SELECT count(*) FROM posting_pages WHERE number > 0") > 0
+    assert count(again, "SELECT count(*) FROM posting_pages WHERE scope <> 'global'") == 0
+    assert count(again, "SELECT count(*) FROM posting_segments WHERE directory IS NULL") == 0
+    newest = count(again, "SELECT max(segment) FROM posting_segments")
+    for number in range(24, 48):
+        again.write(Changes(put=[entry_for(fact(f"m_{number}", f"tea number{number}"), "en")]))
+    assert count(again, "SELECT min(segment) FROM posting_segments") >= newest
     again.close()
 
 
@@ -321,7 +327,60 @@ CREATE TABLE before (
 INSERT INTO before SELECT segment, field, first_key, page FROM posting_pages;
 DROP TABLE posting_pages;
 ALTER TABLE before RENAME TO posting_pages;
+DROP INDEX posting_segments_by_scope;
+CREATE TABLE before (
+    segment INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    memories INTEGER NOT NULL, state INTEGER NOT NULL, field INTEGER NOT NULL DEFAULT 0,
+    next_key INTEGER NOT NULL DEFAULT 0, directory BLOB
+);
+INSERT INTO before SELECT segment, scope, first, last, memories, state, field, next_key, NULL FROM posting_segments;
+DROP TABLE posting_segments;
+ALTER TABLE before RENAME TO posting_segments;
+CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
+ALTER TABLE posting_scopes DROP COLUMN segments;
 """
+
+
+def test_a_page_that_lost_its_segment_before_a_migration_is_made_up_for(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 24)
+    before = told(store.keyword(["tea", "number7"], EVERYTHING, None))
+    with store._database.writing() as connection:
+        run_script(connection, PAGES_OF_SCHEMA_2)
+        number_pages(connection)
+        connection.execute(
+            "UPDATE posting_pages SET segment = 99 WHERE number = (SELECT min(number) FROM posting_pages)"
+        )
+        key_segments_by_scope(connection)
+    store.close()
+    again = SqliteStore(tmp_path / "memory.db", "postings")
+    assert told(again.keyword(["tea", "number7"], EVERYTHING, None)) == before
+    assert [notice.code for notice in again.keyword(["tea"], EVERYTHING, None).notices] == ["index-damaged"]
+    again.write(Changes(put=[entry_for(fact("m_24", "cup"), "en")]))
+    assert not again.keyword(["tea"], EVERYTHING, None).notices
+    assert told(again.keyword(["tea", "number7"], EVERYTHING, None)).keys() == before.keys()
+    again.close()
+
+
+def test_scopes_number_their_segments_apart_and_never_use_a_number_again(tmp_path: Path) -> None:
+    store, mine = SqliteStore(tmp_path / "memory.db", "postings"), Scope("user", "mine")
+    numbers: dict[str, list[int]] = {"global": [], "user:mine": []}
+    for number in range(300):
+        for scope in (GLOBAL, mine) if number % 3 == 0 else (GLOBAL,):
+            store.write(Changes(put=[entry_for(replace(fact(f"{scope}{number}", "tea"), scope=scope), "en")]))
+        with store._database.reading() as view:
+            for scope, segment in view.connection.execute("SELECT scope, segment FROM posting_segments").fetchall():
+                if segment not in numbers[scope]:
+                    numbers[scope].append(segment)
+    assert [found[:2] for found in numbers.values()] == [[1, 2], [1, 2]]
+    assert all(found == sorted(found) for found in numbers.values())
+    last = count(store, "SELECT max(segment) FROM posting_segments WHERE scope = 'global'")
+    with store._database.writing() as connection:
+        segments.renumber(connection, "global", (), 300)
+    assert count(store, "SELECT min(segment) FROM posting_segments WHERE scope = 'global'") == last + 1
+    with store._database.writing() as connection:  # a count that is lost is made up for by the segments there are
+        connection.execute("DELETE FROM posting_scopes WHERE scope = 'global'")
+        assert [one.segment for one in segments.made_sound(connection, "global").segments] == [last + 2]
+    store.close()
 
 
 def test_tokens_of_the_schema_before_lie_in_rows_of_their_own(tmp_path: Path) -> None:

@@ -77,11 +77,10 @@ def other_postings(connection: Any) -> None:
     segment, *_ = live_segments(connection, "global")
     texts = [Text(segment.first + number, ["boat"] * (number + 1)) for number in range(3)]
     [(key, page)] = [*pages(next(iter(invert(texts).values())), segment.first)]
-    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = 0", (segment.segment,))
-    connection.execute(
-        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, 0, ?, ?)", (segment.segment, key, page)
-    )
-    write_directory(connection, "global", segment)
+    place = (segment.scope, segment.segment)
+    connection.execute("DELETE FROM posting_pages WHERE scope = ? AND segment = ? AND field = 0", place)
+    connection.execute("INSERT INTO posting_pages VALUES (?, ?, 0, ?, ?)", (*place, key, page))
+    write_directory(connection, segment)
 
 
 def other_signs(connection: Any) -> None:

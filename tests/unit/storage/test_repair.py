@@ -272,7 +272,7 @@ def test_missing_rows_of_every_derived_table_are_noticed_and_made_again(path: Pa
         "DELETE FROM names WHERE memory = 5 AND place = 0",
         "DELETE FROM name_words WHERE word = 'note7'",
         "DELETE FROM posting_tokens WHERE number = 4",
-        "DELETE FROM posting_pages WHERE number < 4",
+        "DELETE FROM posting_pages WHERE rowid < 4",
         "DELETE FROM records WHERE first = 64",
         "UPDATE scopes SET numbers = 3",
     ):
@@ -280,6 +280,17 @@ def test_missing_rows_of_every_derived_table_are_noticed_and_made_again(path: Pa
     assert codes(doctor(path)) >= {"names", "words", "records", "scopes"}
     assert doctor(path, repair=True).is_whole
     assert answers(path) == answers(sound)
+
+
+def test_a_rebuild_gives_no_number_of_a_segment_again(path: Path) -> None:
+    last: dict[str, int] = dict(ask(path, "SELECT scope, segments FROM posting_scopes"))
+    assert any(last.values())
+    told(path, "UPDATE posting_scopes SET segments = 0")  # the segments themselves tell
+    zero(path, pages_of(path, "names")[0])
+    assert doctor(path, repair=True).is_whole
+    anew = ask(path, "SELECT scope, min(segment) FROM posting_segments GROUP BY scope")
+    assert anew
+    assert all(first > last[scope] for scope, first in anew)
 
 
 def test_everything_a_memory_says_outlives_a_rebuild(path: Path, sound: Path) -> None:

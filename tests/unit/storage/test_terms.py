@@ -12,7 +12,7 @@ from whyrank.analysis.document import entry_for
 from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Connection, connect, run_script
 from whyrank.storage.sqlite.postings import segments, terms
-from whyrank.storage.sqlite.postings.format import TABLES
+from whyrank.storage.sqlite.postings.format import TABLES, Segment, live_segments
 from whyrank.storage.sqlite.postings.terms import FIELD, FIRST, key_for
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import fact
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MINE = frozenset({GLOBAL})
-_LIVING = "segment IN (SELECT segment FROM posting_segments WHERE state = 0)"
+_LIVING = "(scope, segment) IN (SELECT scope, segment FROM posting_segments WHERE state = 0)"
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_a_merge_leaves_out_words_that_nobody_holds_any_more(tmp_path: Path) -> 
     put(store, [f"other{number}" for number in range(24)], start=100)
     assert store.beginning("word", MINE) == {"word0": 1}
     with opened(tmp_path / "m.db") as connection:
-        listed = [row[0] for row in connection.execute("SELECT segment FROM posting_segments WHERE state = 0")]
+        listed = live_segments(connection, str(GLOBAL))
         held = {word for segment in listed for word in terms.beginning(connection, segment, "word")}
     assert held == {"word0"}
 
@@ -102,7 +102,7 @@ def test_a_store_of_before_is_read_as_it_is_and_listed_as_it_is_written(tmp_path
     assert len(store.beginning("deploy", MINE)) == 30
     assert pages(path)
     with opened(path) as connection:
-        listed = [row[0] for row in connection.execute("SELECT segment FROM posting_segments WHERE state = 0")]
+        listed = live_segments(connection, str(GLOBAL))
         assert all(terms.is_listed(connection, segment) for segment in listed)
     store.close()
 
@@ -119,7 +119,7 @@ def test_listing_goes_on_in_another_process_where_it_was(tmp_path: Path) -> None
         assert len(store.beginning("deploy", MINE)) == 40
         store.close()
     with opened(path) as connection:
-        listed = [row[0] for row in connection.execute("SELECT segment FROM posting_segments WHERE state = 0")]
+        listed = live_segments(connection, str(GLOBAL))
         assert all(terms.is_listed(connection, segment) for segment in listed)
 
 
@@ -173,10 +173,11 @@ def test_words_of_several_segments_are_merged(tmp_path: Path) -> None:
     lists = [["tea", "teapot", "täglich", "a"], [f"w{number}" for number in range(20)], [], ["tea", "w3", "茶"]]
     with opened(tmp_path / "words.db") as connection:
         run_script(connection, TABLES)
-        for number, words in enumerate(lists):
-            terms.write(connection, number, words)
+        *sources, target = (Segment("global", number, 0, 0, 0) for number in range(len(lists) + 1))
+        for source, words in zip(sources, lists, strict=True):
+            terms.write(connection, source, words)
         key: int | None = -(2**63)
         while key is not None:
-            key = terms.merge(connection, range(4), 10, key, lambda words: np.array(words) != "w7")
-        found = terms.beginning(connection, 10, "")
+            key = terms.merge(connection, sources, target, key, lambda words: np.array(words) != "w7")
+        found = terms.beginning(connection, target, "")
     assert found == sorted({word for words in lists for word in words} - {"w7"})

@@ -7,7 +7,6 @@ import re
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import MissingExtra, StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout, StoreUnavailable
@@ -135,7 +134,6 @@ class Foreseen:
     def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = iter(rows)
         self.rowcount = len(rows)
-        self.lastrowid = None
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
@@ -152,16 +150,10 @@ class Foreseen:
 class Cursor:
     """The rows of one statement; in a transaction that writes, they are awaited when they are read."""
 
-    def __init__(self, cursor: psycopg.Cursor[Any], connection: Connection, returns_id: bool = False) -> None:
+    def __init__(self, cursor: psycopg.Cursor[Any], connection: Connection) -> None:
         self._cursor = cursor
         self._connection = connection
-        self._returns_id = returns_id
         self._place = connection.sent
-
-    @cached_property
-    def lastrowid(self) -> int | None:
-        """Return the generated number of the inserted row."""
-        return self.fetchone()[0] if self._returns_id else None
 
     @property
     def answer(self) -> str | None:
@@ -289,7 +281,7 @@ class Connection:
         self._forget_ahead(statement)
         cursor = self._send(statement, parameters)
         self.sent += 1
-        return Cursor(cursor, self, translate(statement).returns_id)
+        return Cursor(cursor, self)
 
     def _forget_ahead(self, statement: str) -> None:
         """Drop the foreseen reads of a table that a statement writes."""

@@ -42,7 +42,6 @@ _TARGETS = {
     "scopes": "scope", "sign_blocks": "scope, space, first", "vectors": "scope, space, number",
     "posting_scopes": "scope",
 }  # fmt: skip
-_GENERATED = {"posting_segments": "segment"}  # columns that a caller reads as `lastrowid`
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)")
 _PLAIN_INSERT = re.compile(r"\s*INSERT INTO (\w+)( \([\w, ]+\))? VALUES \([?, ]+\)\s*")
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
@@ -107,7 +106,6 @@ class Statement(NamedTuple):
     text: str
     lists: tuple[str, ...]
     globs: tuple[str, ...]
-    returns_id: bool
     copied: str = ""  # the same for many rows as COPY, where it inserts its parameters as they are
 
     def bind(self, given: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -152,8 +150,7 @@ def translate(statement: str) -> Statement:
 
     parts = _QUOTED.split(text)
     parts[::2] = [_PLACEHOLDER.sub(placeholder, part) for part in parts[::2]]
-    returned = f" RETURNING {_GENERATED[table]}" if table in _GENERATED else ""
     many = _PLAIN_INSERT.fullmatch(statement)
     copied = f"COPY {many[1]}{many[2] or ''} FROM STDIN" if many else ""
     patterns = tuple(dict.fromkeys(globs))
-    return Statement("".join(parts) + returned, tuple(dict.fromkeys(lists)), patterns, bool(returned), copied)
+    return Statement("".join(parts), tuple(dict.fromkeys(lists)), patterns, copied)

@@ -136,7 +136,7 @@ CREATE TRIGGER memories_changed BEFORE UPDATE OF
 """
 
 
-# A vector belongs to a memory: scopes that have the same text do not share it.
+# A vector belongs to a memory: scopes that have the same text do not share it. A segment belongs to its scope.
 _BY_SCOPE = """
 ALTER TABLE vectors RENAME TO vectors_before;
 CREATE TABLE vectors (
@@ -153,6 +153,20 @@ CREATE TABLE sign_blocks (
     PRIMARY KEY (scope, space, first)
 );
 INSERT INTO meta VALUES ('signs due', '1');
+
+ALTER TABLE posting_scopes ADD COLUMN segments bigint NOT NULL DEFAULT 0;
+UPDATE posting_scopes SET segments = (SELECT coalesce(max(segment), 0) FROM posting_segments);
+ALTER TABLE posting_pages RENAME TO posting_pages_before;
+CREATE TABLE posting_pages (
+    scope TEXT NOT NULL, segment bigint NOT NULL, field bigint NOT NULL, first_key bigint NOT NULL, page bytea NOT NULL
+);
+INSERT INTO posting_pages SELECT coalesce(s.scope, ''), p.segment, p.field, p.first_key, p.page
+    FROM posting_pages_before AS p LEFT JOIN posting_segments AS s ON s.segment = p.segment ORDER BY p.number;
+DROP TABLE posting_pages_before;
+ALTER TABLE posting_pages ADD PRIMARY KEY (scope, segment, field, first_key);
+ALTER TABLE posting_segments ALTER COLUMN segment DROP IDENTITY;
+ALTER TABLE posting_segments DROP CONSTRAINT posting_segments_pkey;
+ALTER TABLE posting_segments ADD PRIMARY KEY (scope, segment);
 """.replace(" TEXT", ' TEXT COLLATE "C"')
 
 

@@ -502,20 +502,23 @@ def _count_pages(connection: Connection) -> Iterator[Count]:
 def broken_segments(connection: Connection) -> list[tuple[str, Segment, bool]]:
     """Return the segments with a damaged or misfiled page, and whether each is live."""
     known = {
-        segment: (scope, Segment(segment, first, last, memories), state == LIVE)
-        for segment, scope, first, last, memories, state in connection.execute(
-            "SELECT segment, scope, first, last, memories, state FROM posting_segments"
+        (scope, segment): (scope, Segment(scope, segment, *numbers), state == LIVE)
+        for scope, segment, *numbers, state in connection.execute(
+            "SELECT scope, segment, first, last, memories, state FROM posting_segments"
         )
     }
-    possible = (one.segment for _, one, _ in known.values() if one.is_possible)  # the others are counted elsewhere
-    directories = {segment: filed(connection, segment) for segment in possible}
-    broken = dict.fromkeys(segment for segment, directory in directories.items() if directory is None)
-    for segment, field, first, blob in connection.execute("SELECT segment, field, first_key, page FROM posting_pages"):
-        pages = (directories.get(segment) or {}).get(field, NO_PAGES)
-        is_listed = segment not in directories or (pages.lists(first, blob) and _is_page(field, first, blob))
-        if segment not in broken and not is_listed:
-            broken[segment] = None
-    return [known[segment] for segment in broken if segment in known]
+    possible = (one for _, one, _ in known.values() if one.is_possible)  # the others are counted elsewhere
+    directories = {one[:2]: filed(connection, one) for one in possible}
+    broken = dict.fromkeys(place for place, directory in directories.items() if directory is None)
+    for *owner, field, first, blob in connection.execute(
+        "SELECT scope, segment, field, first_key, page FROM posting_pages"
+    ):
+        place = (owner[0], owner[1])
+        pages = (directories.get(place) or {}).get(field, NO_PAGES)
+        is_listed = place not in directories or (pages.lists(first, blob) and _is_page(field, first, blob))
+        if place not in broken and not is_listed:
+            broken[place] = None
+    return [known[place] for place in broken if place in known]
 
 
 def _is_page(field: int, first: int, blob: bytes) -> bool:
@@ -554,24 +557,28 @@ def _count_uncovered(connection: Connection) -> Iterator[Count]:
         "SELECT count(*) FROM memories AS m JOIN posting_scopes AS f ON f.scope = m.scope AND m.number < f.flushed "
         "WHERE m.length > 0 AND NOT EXISTS (SELECT 1 FROM posting_segments AS s WHERE s.scope = m.scope "
         f"AND s.state = {LIVE} AND m.number BETWEEN s.first AND s.last "
-        "AND EXISTS (SELECT 1 FROM posting_pages AS p WHERE p.segment = s.segment))",
+        "AND EXISTS (SELECT 1 FROM posting_pages AS p WHERE p.scope = s.scope AND p.segment = s.segment))",
     )
     yield "words", missing, "memory is", "memories are", "in no segment of the keyword index"
     orphans = _scalar(
         connection,
-        "SELECT count(*) FROM posting_pages WHERE segment IS NULL "
-        "OR segment NOT IN (SELECT segment FROM posting_segments)",
+        "SELECT count(*) FROM posting_pages AS p WHERE NOT EXISTS "
+        "(SELECT 1 FROM posting_segments AS s WHERE s.scope = p.scope AND s.segment = p.segment)",
     )
     yield "words", orphans, "page of the keyword index belongs", "pages belong", "to no segment"
 
 
 def _count_segments(connection: Connection) -> Iterator[Count]:
     """Count segments with impossible metadata, and scopes whose segments overlap or leave gaps."""
-    scopes = {scope for (scope,) in connection.execute("SELECT scope FROM posting_scopes")}
-    wrong = sum(
-        not (Segment(*numbers).is_possible and scope in scopes and state in (LIVE, MAKING) and are_whole)
-        for *numbers, scope, state, are_whole in connection.execute(
-            "SELECT segment, first, last, memories, scope, state, "
+    given = dict(connection.execute("SELECT scope, segments FROM posting_scopes").fetchall())
+    counts = {scope: last for scope, last in given.items() if isinstance(last, int)}
+    scopes = {*given}
+    wrong = len(given) - len(counts)
+    wrong += sum(
+        not (Segment(scope, *numbers).is_possible and scope in given and state in (LIVE, MAKING) and are_whole)
+        or numbers[0] > counts.get(scope, numbers[0])
+        for scope, *numbers, state, are_whole in connection.execute(
+            "SELECT scope, segment, first, last, memories, state, "
             "typeof(field) = 'integer' AND typeof(next_key) = 'integer' FROM posting_segments"
         )
     )

@@ -142,7 +142,7 @@ class PostingsIndex:
             segments.made_sound(connection, inconsistent.pop())
             return True
         if broken:
-            _, (scope, segment) = broken.popitem()
+            (scope, _), segment = broken.popitem()
             if segment in segments.made_sound(connection, scope).segments:
                 segments.rewrite(connection, scope, [segment])
             return True
@@ -198,7 +198,7 @@ class PostingsIndex:
             rows = best_rows(view.connection, self._kernel, shelves, scores.sum_terms, allowed, limit)
             if not is_filtered:
                 scores.unfiltered[limit] = rows
-        is_sound = not (self._pages.broken or self._pages.has_strays or any(shelf.broken for shelf in shelves))
+        is_sound = not (self._pages.broken or self._pages.strays or any(shelf.broken for shelf in shelves))
         is_sound = is_sound and all(scope.stored.is_consistent for scope in lists)
         return KeywordRun(rows, () if is_sound else self._find_damage(shelves))
 
@@ -386,13 +386,13 @@ class PostingsIndex:
     def _find_damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
         known = [self._known.get(shelf.scope) for shelf in shelves]
         stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
-        living = {segment.segment for one in stored for segment in one.segments}
+        living = {(segment.scope, segment.segment) for one in stored for segment in one.segments}
         broken = sum(len(shelf.broken) for shelf in shelves) + sum(segment in living for segment in self._pages.broken)
         broken += sum(not one.is_consistent for one in stored)
         if broken:
             blocks = f"{counted(broken, 'block')} of the keyword index {which(broken, 'is', 'are')} damaged or missing"
             return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and the next write to this store repairs it")]
-        if living and self._pages.has_strays:
+        if not self._pages.strays.isdisjoint(scope for scope, _ in living):
             return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` repairs it")]
         return []
 

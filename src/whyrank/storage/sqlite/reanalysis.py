@@ -28,6 +28,7 @@ from .pending import MARKED
 from .postings import terms
 from .postings.format import (
     INDEXED,
+    NO_PAGES,
     Inverted,
     Segment,
     filed,
@@ -200,23 +201,23 @@ class _Look:
         living[[text.number - segment.first for text in texts]] = True
         made, words = inverted(texts)
         try:
-            directories = filed(connection, segment.segment)
+            directories = filed(connection, segment)
             if directories is None:
                 return True  # the normal check has found it
             for field in INDEXED:
-                stored = self._stored(directories[field.number].numbers if field.number in directories else (), segment)
+                stored = self._stored(segment, field.number, directories.get(field.number, NO_PAGES).firsts)
                 if not _are_equal(only(stored, living[stored.numbers - segment.first]), made[field]):
                     return False
-            is_listed = terms.is_listed(connection, segment.segment)
-            return not is_listed or {*words} <= {*terms.beginning(connection, segment.segment, "")}
+            is_listed = terms.is_listed(connection, segment)
+            return not is_listed or {*words} <= {*terms.beginning(connection, segment, "")}
         except _MISREAD:
             return True
 
-    def _stored(self, numbers: Sequence[int], segment: Segment) -> Inverted:
-        query = "SELECT page FROM posting_pages WHERE number = ?"
+    def _stored(self, segment: Segment, field: int, firsts: Sequence[int]) -> Inverted:
+        query, place = f"SELECT page FROM posting_pages WHERE {terms.PAGE_PLACE}", (*segment[:2], field)
         parts = [
-            postings_of(read(self._connection.execute(query, (number,)).fetchone()[0]), segment.first)
-            for number in numbers
+            postings_of(read(self._connection.execute(query, (*place, first)).fetchone()[0]), segment.first)
+            for first in firsts
         ]
         return merged(parts) if parts else Inverted(*(np.zeros(0, kind) for kind in ("i8", "i8", "u1", "u4")))
 

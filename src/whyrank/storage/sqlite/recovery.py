@@ -202,7 +202,7 @@ def newest_schema() -> tuple[dict[str, tuple[ColumnType, ...]], dict[str, str]]:
 
 
 def table_columns(table: str) -> tuple[ColumnType, ...]:
-    """Return the columns of a table in their order; later schemas only add some at the end, but for names."""
+    """Return the columns of a table in their order; later schemas only add some at the end, but for names and pages."""
     return newest_schema()[0][table]
 
 

@@ -40,6 +40,7 @@ from .metadata import dimensions_key, index_in, recount
 from .names import NameIndex
 from .pending import MARKS, Arrived
 from .postings import segments
+from .postings.format import is_segment_number
 from .recovery import (
     CheckedRow,
     ReadableRows,
@@ -166,7 +167,7 @@ def _repair_segments(connection: Connection) -> None:
         if answers:
             segments.rewrite(connection, scope, [segment])
         else:  # a merge, which begins again
-            segments.drop(connection, segment.segment)
+            segments.drop(connection, scope, segment.segment)
 
 
 def _repair_vectors(connection: Connection, writing: Writer) -> None:
@@ -226,6 +227,8 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
     with fresh.writing() as connection:
         _copy_tables(damaged, connection, notes)
+        for scope, last in sorted(_segment_counts(damaged).items()) if index == "postings" else ():
+            segments.keep_count(connection, scope, last)
     keyword, names = uncached_index(index), NameIndex()
     aside: list[CheckedRow] = []
     seen: set[int] = set()
@@ -279,11 +282,25 @@ def _copy_tables(damaged: Connection, fresh: Connection, notes: dict[str, str]) 
             set_meta(fresh, key, value)
     # Caches of other processes are keyed by these numbers: none may ever be reused.
     for name, last in select_readable(damaged, "SELECT name, seq FROM sqlite_sequence"):
-        if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
+        if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST and name != "posting_segments":
             fresh.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
             fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
     for table in _COPIED:
         _copy_table(damaged, fresh, table)
+
+
+def _segment_counts(damaged: Connection) -> dict[str, int]:
+    """Return the last number of a segment that each scope has given; before schema 8 all scopes counted together."""
+    counts: dict[str, int] = {}
+    for scope, number in select_readable(
+        damaged,
+        "SELECT scope, segments FROM posting_scopes",
+        "SELECT scope, segment FROM posting_segments",
+        "SELECT f.scope, s.seq FROM posting_scopes AS f, sqlite_sequence AS s WHERE s.name = 'posting_segments'",
+    ):
+        if isinstance(scope, str) and is_segment_number(number):
+            counts[scope] = max(number, counts.get(scope, 0))
+    return counts
 
 
 def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:

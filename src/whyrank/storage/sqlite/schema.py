@@ -96,16 +96,79 @@ def _has_table(connection: Connection, name: str) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is not None
 
 
-def list_pages(connection: Connection) -> None:
-    """Write the list of pages of every segment, by which a lost page is detected."""
+def _add_directories(connection: Connection) -> None:
+    if _has_table(connection, "posting_segments"):
+        connection.execute("ALTER TABLE posting_segments ADD COLUMN directory BLOB")
+
+
+def key_segments_by_scope(connection: Connection) -> None:
+    """Key segments and their pages by scope; pages of no segment go to a scope without a name, for the check."""
     if not _has_table(connection, "posting_segments"):
         return
-    connection.execute("ALTER TABLE posting_segments ADD COLUMN directory BLOB")
-    columns = "segment, first, last, memories, scope FROM posting_segments"
-    for *numbers, scope in connection.execute(f"SELECT {columns}").fetchall():
-        segment = Segment(*numbers)
-        if segment.is_possible and isinstance(scope, str):
-            write_directory(connection, scope, segment)
+    run_script(
+        connection,
+        """
+        ALTER TABLE posting_scopes ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;
+        UPDATE posting_scopes SET segments =
+            coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'posting_segments'), 0);
+
+        DROP INDEX IF EXISTS posting_segments_by_scope;
+        ALTER TABLE posting_segments RENAME TO posting_segments_before;
+        CREATE TABLE posting_segments (
+            segment INTEGER NOT NULL,
+            scope TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            memories INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            field INTEGER NOT NULL DEFAULT 0,
+            next_key INTEGER NOT NULL DEFAULT 0,
+            directory BLOB,
+            PRIMARY KEY (scope, segment)
+        );
+        INSERT OR IGNORE INTO posting_segments
+            SELECT segment, scope, first, last, memories, state, field, next_key, directory
+            FROM posting_segments_before ORDER BY scope, segment;
+        CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
+
+        DROP INDEX IF EXISTS posting_pages_by_key;
+        ALTER TABLE posting_pages RENAME TO posting_pages_before;
+        CREATE TABLE posting_pages (
+            scope TEXT NOT NULL,
+            segment INTEGER NOT NULL,
+            field INTEGER NOT NULL,
+            first_key INTEGER NOT NULL,
+            page BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (scope, segment, field, first_key);
+        INSERT OR IGNORE INTO posting_pages
+            SELECT coalesce(s.scope, ''), p.segment, p.field, p.first_key, p.page
+            FROM posting_pages_before AS p LEFT JOIN posting_segments_before AS s ON s.segment = p.segment
+            ORDER BY p.number;
+        DROP TABLE posting_segments_before;
+        DROP TABLE posting_pages_before;
+        """,
+    )
+    list_pages(connection)
+
+
+def list_pages(connection: Connection) -> None:
+    """Write the list of pages of every segment that lacks one, by which a lost page is detected.
+
+    A page without a segment may be one of theirs: then they get a list that is not believed, and are built anew.
+    """
+    if connection.execute("SELECT 1 FROM posting_pages WHERE scope = ''").fetchone() is not None:
+        connection.execute("UPDATE posting_segments SET directory = x'00' WHERE directory IS NULL")
+    columns = "scope, segment, first, last, memories FROM posting_segments WHERE directory IS NULL"
+    for found in connection.execute(f"SELECT {columns}").fetchall():
+        segment = Segment(*found)
+        if segment.is_possible and isinstance(segment.scope, str):
+            write_directory(connection, segment)
+
+
+def _belong_to_scopes(connection: Connection) -> None:
+    bind_vectors(connection)
+    key_segments_by_scope(connection)
 
 
 def _brought_to_3(connection: Connection) -> None:
@@ -362,7 +425,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             UNION ALL SELECT 'rows of write_keys', CAST(count(*) AS TEXT) FROM write_keys
             UNION ALL SELECT 'rows of meta', CAST(count(*) AS TEXT) FROM meta WHERE key >= 'note:' AND key < 'note;';
         """,
-        list_pages,
+        _add_directories,
     ),
     # Metadata, and the key of a fact. A checksum covers them where they hold something, so that stored ones stay valid.
     Migration(
@@ -378,7 +441,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             BEGIN UPDATE memories SET checksum = NULL WHERE row = new.row; END;
         """,
     ),
-    # A vector belongs to a memory: scopes that have the same text do not share it.
+    # A vector belongs to a memory: scopes that have the same text do not share it. A segment belongs to its scope.
     Migration(
         8,
         """
@@ -410,7 +473,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         INSERT OR REPLACE INTO meta VALUES ('signs due', '1');
         """,
-        bind_vectors,
+        _belong_to_scopes,
     ),
 )
 

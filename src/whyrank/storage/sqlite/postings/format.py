@@ -49,10 +49,11 @@ CREATE TABLE posting_tokens (
 CREATE TABLE posting_scopes (
     scope TEXT PRIMARY KEY,
     flushed INTEGER NOT NULL,
-    due INTEGER NOT NULL DEFAULT 0
+    due INTEGER NOT NULL DEFAULT 0,
+    segments INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE posting_segments (
-    segment INTEGER PRIMARY KEY AUTOINCREMENT,
+    segment INTEGER NOT NULL,
     scope TEXT NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
@@ -60,18 +61,19 @@ CREATE TABLE posting_segments (
     state INTEGER NOT NULL,
     field INTEGER NOT NULL DEFAULT 0,
     next_key INTEGER NOT NULL DEFAULT 0,
-    directory BLOB
+    directory BLOB,
+    PRIMARY KEY (scope, segment)
 );
 CREATE INDEX posting_scopes_due ON posting_scopes (due) WHERE due = 1;
 CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
 CREATE TABLE posting_pages (
-    number INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
     segment INTEGER NOT NULL,
     field INTEGER NOT NULL,
     first_key INTEGER NOT NULL,
     page BLOB NOT NULL
 );
-CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
+CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (scope, segment, field, first_key);
 """
 TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
 
@@ -550,10 +552,16 @@ _HEAD = Struct("<4q2I")  # segment, first, last, memories, CRC-32 of the scope a
 _DIRECTORY_HEAD = 4 + _HEAD.size  # with its checksum
 
 
-class Segment(NamedTuple):
-    """Postings of the memories from number `first` to number `last`."""
+def is_segment_number(number: object) -> bool:
+    """Return whether a number can have been given to a segment."""
+    return isinstance(number, int) and 0 < number < _HIGHEST
 
-    segment: int
+
+class Segment(NamedTuple):
+    """Postings of the memories of a scope from number `first` to number `last`."""
+
+    scope: str
+    segment: int  # its number in the scope
     first: int
     last: int
     memories: int
@@ -562,16 +570,16 @@ class Segment(NamedTuple):
     def is_possible(self) -> bool:
         """Check that the numbers of a segment are in range."""
         return (
-            all(isinstance(value, int) for value in self)
-            and 0 < self.segment < _HIGHEST
+            all(isinstance(value, int) for value in self[1:])
+            and is_segment_number(self.segment)
             and 0 <= self.first <= self.last < self.first + MAX_SPAN
             and 0 <= self.memories <= MAX_SPAN
         )
 
 
-def directory_with(scope: str, segment: Segment, entries: bytes) -> bytes:
+def directory_with(segment: Segment, entries: bytes) -> bytes:
     """Return the directory of a segment: a checksummed head that repeats its row, and a list of its pages."""
-    return _head(scope, segment, zlib.crc32(entries)) + entries
+    return _head(segment, zlib.crc32(entries)) + entries
 
 
 def entries_in(directory: bytes) -> bytes:
@@ -582,17 +590,18 @@ def entries_in(directory: bytes) -> bytes:
     return entries
 
 
-def _head(scope: str, segment: Segment, checksum: int) -> bytes:
-    return add_checksum(_HEAD.pack(*segment, zlib.crc32(scope.encode("utf-8", errors="replace")), checksum))
+def _head(segment: Segment, checksum: int) -> bytes:
+    scope, *numbers = segment
+    return add_checksum(_HEAD.pack(*numbers, zlib.crc32(scope.encode("utf-8", errors="replace")), checksum))
 
 
-def _is_headed(scope: str, segment: Segment, head: bytes | None) -> bool:
+def _is_headed(segment: Segment, head: bytes | None) -> bool:
     """Check a row against the head of its directory; segments of earlier versions have none."""
     if head is None:
         return True
-    if not isinstance(scope, str) or not isinstance(head, bytes) or len(head) != _DIRECTORY_HEAD:
+    if not isinstance(segment.scope, str) or not isinstance(head, bytes) or len(head) != _DIRECTORY_HEAD:
         return False
-    return head == _head(scope, segment, _HEAD.unpack_from(head, 4)[-1])
+    return head == _head(segment, _HEAD.unpack_from(head, 4)[-1])
 
 
 class SegmentSpan(NamedTuple):
@@ -619,10 +628,10 @@ def span(connection: Connection, scope: str) -> SegmentSpan:
     live, flushed = span_asked(scope)
     rows = connection.execute(*live).fetchall()
     known = connection.execute(*flushed).fetchone()
-    found = SegmentSpan([Segment(*row[:4]) for row in rows], known[0] if known else 0)
+    found = SegmentSpan([Segment(scope, *row[:4]) for row in rows], known[0] if known else 0)
     if not isinstance(found.flushed, int) or not all(segment.is_possible for segment in found.segments):
         raise ChecksumError
-    if not all(_is_headed(scope, segment, row[4]) for segment, row in zip(found.segments, rows, strict=True)):
+    if not all(_is_headed(segment, row[4]) for segment, row in zip(found.segments, rows, strict=True)):
         raise ChecksumError
     if not _fits(connection, scope, found):
         raise ChecksumError
@@ -653,10 +662,11 @@ def _holds_any(connection: Connection, scope: str, begin: int, end: int) -> bool
 
 
 LOWEST_KEY = -(2**63)
-# Pages that no segment can have; searched from both ends of an index, which takes as long for many as for few.
+# Pages that no segment of a scope can have; searched from both ends of an index, as fast for many as for few.
 _STRAY = """
-SELECT 1 FROM posting_pages WHERE segment < 1
-UNION ALL SELECT 1 FROM posting_pages WHERE segment > (SELECT coalesce(max(segment), 0) FROM posting_segments) LIMIT 1
+SELECT 1 FROM posting_pages WHERE scope = ? AND segment < 1
+UNION ALL SELECT 1 FROM posting_pages WHERE scope = ?
+    AND segment > (SELECT coalesce(max(segment), 0) FROM posting_segments WHERE scope = ?) LIMIT 1
 """
 _FIELDS = frozenset({*(field.number for field in INDEXED), terms.FIELD})
 _PART = Struct("<2I")  # of a directory: a field and the number of its pages; their lowest keys and checksums follow
@@ -666,11 +676,11 @@ Listed = Mapping[int, tuple[Sequence[int], Sequence[int]]]  # lowest keys and ch
 
 
 class Directory(NamedTuple):
-    """The pages of one field of a segment: their lowest keys, ascending, numbers and checksums."""
+    """The pages of one field of a segment: their lowest keys, ascending, and their checksums."""
 
     firsts: Sequence[int]
-    numbers: Sequence[int]
     checksums: Sequence[int] = ()  # none in a segment written by an earlier version
+    is_stored: bool = True
 
     def lists(self, first: int, page: object) -> bool:
         """Check a page against the checksum listed under its lowest key."""
@@ -680,14 +690,15 @@ class Directory(NamedTuple):
         return not self.checksums or self.checksums[place] == checksum_of(page)
 
 
-NO_PAGES = Directory((), ())
+NO_PAGES = Directory(())
 
 
-def write_directory(connection: Connection, scope: str, segment: Segment) -> None:
+def write_directory(connection: Connection, segment: Segment) -> None:
     """Write the list of pages with checksums into the row of a segment, by which a lost page is detected."""
     rows = connection.execute(
-        f"SELECT field, first_key, {_CHECKSUM} FROM posting_pages WHERE segment = ? ORDER BY field, first_key",
-        (segment.segment,),
+        f"SELECT field, first_key, {_CHECKSUM} FROM posting_pages WHERE scope = ? AND segment = ? "
+        "ORDER BY field, first_key",
+        (segment.scope, segment.segment),
     ).fetchall()
     pages: dict[int, list[tuple[int, int]]] = {}
     for field, first, head in rows:
@@ -699,8 +710,8 @@ def write_directory(connection: Connection, scope: str, segment: Segment) -> Non
         for field, own in sorted(pages.items())
     )
     connection.execute(
-        "UPDATE posting_segments SET directory = ? WHERE segment = ?",
-        (directory_with(scope, segment, entries), segment.segment),
+        "UPDATE posting_segments SET directory = ? WHERE scope = ? AND segment = ?",
+        (directory_with(segment, entries), segment.scope, segment.segment),
     )
 
 
@@ -718,36 +729,38 @@ def _listed(directory: bytes) -> Listed:
     return found
 
 
-def one_unfiled(field: Field) -> Directory:
+def one_unfiled() -> Directory:
     """Return a directory of one page that is not in the file, for all terms of a field."""
-    return Directory((LOWEST_KEY,), (-1 - field.number,))
+    return Directory((LOWEST_KEY,), is_stored=False)
 
 
-def filed_asked(segment: int) -> tuple[Asked, Asked]:
+def filed_asked(segment: Segment) -> tuple[Asked, Asked]:
     """Return the statements that read which pages a segment has, and which it should have."""
     return (
         (
-            "SELECT segment, field, first_key, number FROM posting_pages WHERE segment > ? AND segment < ? "
+            "SELECT segment, field, first_key FROM posting_pages WHERE scope = ? AND segment > ? AND segment < ? "
             "ORDER BY segment, field, first_key",  # with pages misfiled between two segments
-            (segment - 1, segment + 1),
+            (segment.scope, segment.segment - 1, segment.segment + 1),
         ),
-        ("SELECT directory FROM posting_segments WHERE segment = ?", (segment,)),
+        (
+            "SELECT directory FROM posting_segments WHERE scope = ? AND segment = ?",
+            (segment.scope, segment.segment),
+        ),
     )
 
 
-def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | None:
+def filed(connection: Connection, segment: Segment) -> Mapping[int, Directory] | None:
     """Return the pages of a segment by field; None if a page is missing or misfiled."""
     pages_asked, directory_asked = filed_asked(segment)
     rows = rows_of(connection, *pages_asked)
-    if any(owner != segment or field not in _FIELDS or not isinstance(key, int) for owner, field, key, _ in rows):
+    number = segment.segment
+    if any(owner != number or field not in _FIELDS or not isinstance(key, int) for owner, field, key in rows):
         return None
     found: dict[int, Directory] = {}
     for field in _FIELDS:
-        pages = [(key, number) for _, own, key, number in rows if own == field]
-        if pages:
-            found[field] = Directory(*zip(*pages, strict=True))
-    if not all(_are_in_order(field, found[field].numbers) for field in found):
-        return None
+        firsts = [key for _, own, key in rows if own == field]
+        if firsts:
+            found[field] = Directory(firsts)
     listed = connection.execute(*directory_asked).fetchone()
     return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])
 
@@ -765,11 +778,11 @@ def _with_checksums(found: Mapping[int, Directory], directory: bytes) -> Mapping
     return {field: pages._replace(checksums=listed[field][1]) for field, pages in found.items()}
 
 
-def _are_in_order(field: int, numbers: Sequence[int]) -> bool:
-    """Check that page numbers follow their keys; only the end mark of a term dictionary is written last."""
-    return field == terms.FIELD or all(one < other for one, other in pairwise(numbers))
+def strays_asked(scope: str) -> Asked:
+    """Return the statement that looks for pages of a scope that belong to none of its segments."""
+    return _STRAY, (scope, scope, scope)
 
 
-def has_strays(connection: Connection) -> bool:
-    """Return whether some pages belong to no existing segment: their owner is unknown."""
-    return connection.execute(_STRAY).fetchone() is not None
+def has_strays(connection: Connection, scope: str) -> bool:
+    """Return whether some pages of a scope belong to no existing segment: their owner is unknown."""
+    return connection.execute(*strays_asked(scope)).fetchone() is not None

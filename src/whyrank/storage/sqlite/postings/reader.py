@@ -47,6 +47,7 @@ from .format import (
     span,
     span_asked,
     stored_texts,
+    strays_asked,
     texts_asked,
 )
 
@@ -126,10 +127,10 @@ class DocumentFrequencies(NamedTuple):
 
 
 class DocumentFrequencyCache:
-    """LRU cache of document frequencies by segment."""
+    """LRU cache of document frequencies by scope and number of a segment."""
 
     def __init__(self, max_bytes: int = TALLY_BYTES) -> None:
-        self._known: ByteBoundedCache[int, DocumentFrequencies] = ByteBoundedCache(
+        self._known: ByteBoundedCache[tuple[str, int], DocumentFrequencies] = ByteBoundedCache(
             max_bytes, lambda _, tally: tally.nbytes
         )
 
@@ -138,14 +139,14 @@ class DocumentFrequencyCache:
         """Return the memory of the cache, in bytes."""
         return self._known.nbytes
 
-    def known(self, segment: int, living: Flags) -> DocumentFrequencies | None:
+    def known(self, scope: str, segment: int, living: Flags) -> DocumentFrequencies | None:
         """Return the cached frequencies of a segment, if as many of its memories live."""
-        found = self._known.get(segment)
+        found = self._known.get((scope, segment))
         return found if found is not None and found.living == np.count_nonzero(living) else None
 
-    def put(self, segment: int, frequencies: DocumentFrequencies) -> None:
+    def put(self, scope: str, segment: int, frequencies: DocumentFrequencies) -> None:
         """Cache the frequencies of a segment."""
-        self._known.put(segment, frequencies)
+        self._known.put((scope, segment), frequencies)
 
 
 def tally(pages: Iterable[Page], living: Flags) -> DocumentFrequencies:
@@ -166,18 +167,19 @@ def held_in(page: Page, living: Flags) -> Integers:
     return held
 
 
-_DIRECTORY_ENTRY_BYTES = 80  # of a page in a directory: its lowest key and its number
+_DIRECTORY_ENTRY_BYTES = 80  # of a page in a directory: its lowest key and its checksum
 _TALLY_SHARE, _DIRECTORY_SHARE, _WORD_SHARE = 1 / 5, 1 / 50, 1 / 50  # of the cache; pages take the rest
 # Terms are hashed over all pages: for many terms, all pages are read once, and their counts cached.
 _PAGES_PER_KEY = 4
 _PAGES_PER_STATEMENT = 16
-_PAGES_BY_NUMBER = {
-    count: f"SELECT number, page FROM posting_pages WHERE number IN ({', '.join('?' * count)})"
+_PAGES_BY_KEY = {
+    count: "SELECT first_key, page FROM posting_pages WHERE scope = ? AND segment = ? AND field = ? "
+    f"AND first_key IN ({', '.join('?' * count)})"
     for count in range(1, _PAGES_PER_STATEMENT + 1)
 }
 
 
-Name = tuple[Segment, int]  # a segment, and the number of a page of it
+Name = tuple[Segment, int, int]  # a segment, and the field and the lowest key of a page of it
 
 
 class Missing(NamedTuple):
@@ -194,7 +196,7 @@ Directories = Mapping[int, Directory]  # the pages of a segment by field
 
 
 def _directory_bytes(_: Segment, directories: Directories) -> int:
-    return _DIRECTORY_ENTRY_BYTES * sum(len(directory.numbers) for directory in directories.values())
+    return _DIRECTORY_ENTRY_BYTES * sum(len(directory.firsts) for directory in directories.values())
 
 
 class PageCache:
@@ -219,9 +221,9 @@ class PageCache:
         )
         self._tallies = DocumentFrequencyCache(int(max_bytes * _TALLY_SHARE))
         self._turn = threading.Lock()
-        self.broken: dict[int, tuple[str, Segment]] = {}
+        self.broken: dict[tuple[str, int], Segment] = {}  # damaged segments by scope and number
         self.inconsistent: set[str] = set()  # scopes whose segments are inconsistent
-        self.has_strays: bool | None = None  # None until it was checked
+        self.strays: set[str] = set()  # scopes with pages that belong to no segment
 
     def cache_bytes(self) -> dict[str, int]:
         """Return the memory of each cache, in bytes."""
@@ -230,7 +232,7 @@ class PageCache:
         return {"pages": self._pages.nbytes, "tallies": self._tallies.nbytes} | directories
 
     def read_lists(
-        self, connection: Connection, scope: str, segments: Sequence[Segment], field: Field, keys: Sequence[int]
+        self, connection: Connection, segments: Sequence[Segment], field: Field, keys: Sequence[int]
     ) -> list[list[PostingList]]:
         """Return the lists of some terms in some segments; pages that are not cached are read together."""
         wanted: list[tuple[Segment, int, Name]] = []
@@ -239,14 +241,13 @@ class PageCache:
         with self._turn:
             foresee(connection, self.directories_asked(segments))
             for segment in segments:
-                known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+                known = self._directories.get(segment) or self._read_directories(connection, segment)
                 directory = known.get(field.number, NO_PAGES)
                 for term, key in enumerate(keys):
                     place = bisect_right(directory.firsts, key) - 1
                     if place < 0:
                         continue
-                    # A page number may be reused when its segment is gone, so it does not identify a page alone.
-                    name = (segment, directory.numbers[place])
+                    name = (segment, field.number, directory.firsts[place])
                     page = self._pages.get(name)
                     if page is not None:
                         pages[name] = page
@@ -254,7 +255,7 @@ class PageCache:
                         missing[name] = _missing(segment, field, directory, place)
                     wanted.append((segment, term, name))
             if missing:
-                read = self._read(connection, scope, missing)
+                read = self._read(connection, missing)
                 pages.update(read)
                 self._pages.update(read)
         found: list[list[PostingList]] = [[] for _ in keys]
@@ -266,52 +267,50 @@ class PageCache:
 
     def directories_asked(self, segments: Sequence[Segment]) -> Iterator[Asked]:
         """Yield the statements that read the directories of segments which are not cached."""
-        return (
-            asked for segment in segments if segment not in self._directories for asked in filed_asked(segment.segment)
-        )
+        for segment in segments:
+            if segment not in self._directories:
+                yield strays_asked(segment.scope)
+                yield from filed_asked(segment)
 
     def pages_asked(self, segments: Sequence[Segment], field: Field, keys: Sequence[int]) -> Iterator[Asked]:
         """Yield the statements that read the uncached pages of some terms, where directories are cached."""
-        numbers: dict[int, None] = {}
+        names: dict[Name, None] = {}
         for segment in segments:
             directory = (self._directories.get(segment) or {}).get(field.number, NO_PAGES)
-            for place in (bisect_right(directory.firsts, key) - 1 for key in keys):
-                if place >= 0 and (segment, directory.numbers[place]) not in self._pages:
-                    numbers[directory.numbers[place]] = None
-        return _pages_asked([*numbers])
+            for place in (bisect_right(directory.firsts, key) - 1 for key in keys if directory.is_stored):
+                if place >= 0 and (name := (segment, field.number, directory.firsts[place])) not in self._pages:
+                    names[name] = None
+        return _pages_asked(names)
 
-    def counts(
-        self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers, living: Flags
-    ) -> Integers:
+    def counts(self, connection: Connection, segment: Segment, field: Field, keys: Integers, living: Flags) -> Integers:
         """Return the document frequency of each of some terms among the living memories of a segment."""
         with self._turn:
-            known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+            known = self._directories.get(segment) or self._read_directories(connection, segment)
         directory = known.get(field.number, NO_PAGES)
-        frequencies = self._tallies.known(segment.segment, living)
+        frequencies = self._tallies.known(segment.scope, segment.segment, living)
         if frequencies is None and len(keys) * _PAGES_PER_KEY >= len(directory.firsts):
-            frequencies = tally(self._whole(connection, scope, segment, field, directory), living)
-            self._tallies.put(segment.segment, frequencies)
+            frequencies = tally(self._whole(connection, segment, field, directory), living)
+            self._tallies.put(segment.scope, segment.segment, frequencies)
         if frequencies is not None:
             return frequencies.of(keys)
         held = np.zeros(len(keys), np.int64)
-        for page, asked in self._pages_for(connection, scope, segment, field, directory, keys):
+        for page, asked in self._pages_for(connection, segment, field, directory, keys):
             held[asked] = tally([page], living).of(keys[asked])
         return held
 
-    def _whole(
-        self, connection: Connection, scope: str, segment: Segment, field: Field, directory: Directory
-    ) -> Iterator[Page]:
+    def _whole(self, connection: Connection, segment: Segment, field: Field, directory: Directory) -> Iterator[Page]:
         """Yield all pages of a segment in order, as they are read; they are not cached."""
-        numbers = directory.numbers
-        for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
-            places = range(begin, min(begin + _PAGES_PER_STATEMENT, len(numbers)))
-            some = {(segment, numbers[place]): _missing(segment, field, directory, place) for place in places}
-            yield from self._read(connection, scope, some).values()
+        firsts = directory.firsts
+        for begin in range(0, len(firsts), _PAGES_PER_STATEMENT):
+            places = range(begin, min(begin + _PAGES_PER_STATEMENT, len(firsts)))
+            some = {
+                (segment, field.number, firsts[place]): _missing(segment, field, directory, place) for place in places
+            }
+            yield from self._read(connection, some).values()
 
     def _pages_for(
         self,
         connection: Connection,
-        scope: str,
         segment: Segment,
         field: Field,
         directory: Directory,
@@ -319,100 +318,114 @@ class PageCache:
     ) -> Iterator[tuple[Page, Integers]]:
         """Yield the pages of a segment whose range includes some keys, each with the positions of those keys."""
         order = np.argsort(keys, kind="stable")
-        numbers = np.searchsorted(np.array(directory.firsts, np.int64), keys[order], side="right") - 1
-        found, starts = np.unique(numbers, return_index=True)
-        for number, places in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-            if number < 0:
+        pages = np.searchsorted(np.array(directory.firsts, np.int64), keys[order], side="right") - 1
+        found, starts = np.unique(pages, return_index=True)
+        for place, asked in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+            if place < 0:
                 continue
-            name = (segment, directory.numbers[number])
+            name = (segment, field.number, directory.firsts[place])
             with self._turn:
                 page = self._pages.get(name)
                 if page is None:
-                    page = self._read(connection, scope, {name: _missing(segment, field, directory, number)})[name]
+                    page = self._read(connection, {name: _missing(segment, field, directory, place)})[name]
                     self._pages.put(name, page)
-            yield page, places
+            yield page, asked
 
-    def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
+    def beginning(self, connection: Connection, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment with a prefix; without a term dictionary, its texts are read once."""
         try:
-            listed = self._listed_words(connection, scope, segment)
+            listed = self._listed_words(connection, segment)
             if listed is not None:
-                return terms.beginning(connection, segment.segment, start, listed.lists)
+                return terms.beginning(connection, segment, start, listed.lists)
         except ChecksumError:
-            self.broken[segment.segment] = (scope, segment)
-        return [word for word in self._words(connection, scope, segment) if word.startswith(start)]
+            self._mark_broken(segment)
+        return [word for word in self._words(connection, segment) if word.startswith(start)]
 
-    def accented(self, connection: Connection, scope: str, segment: Segment) -> Mapping[str, tuple[str, ...]]:
+    def accented(self, connection: Connection, segment: Segment) -> Mapping[str, tuple[str, ...]]:
         """Return the accented words of a segment by their spelling without accents, cached by segment."""
         known = self._accented.get(segment)
         if known is None:
-            known = by_plain_spelling(self._all_accented(connection, scope, segment))
+            known = by_plain_spelling(self._all_accented(connection, segment))
             self._accented.put(segment, known)
         return known
 
-    def _all_accented(self, connection: Connection, scope: str, segment: Segment) -> Sequence[str]:
+    def _all_accented(self, connection: Connection, segment: Segment) -> Sequence[str]:
         try:
-            listed = self._listed_words(connection, scope, segment)
+            listed = self._listed_words(connection, segment)
             if listed is not None:
-                return terms.accented(connection, segment.segment, listed.lists)
+                return terms.accented(connection, segment, listed.lists)
         except ChecksumError:
-            self.broken[segment.segment] = (scope, segment)
-        return accented_in(" ".join(self._words(connection, scope, segment)))
+            self._mark_broken(segment)
+        return accented_in(" ".join(self._words(connection, segment)))
 
-    def _words(self, connection: Connection, scope: str, segment: Segment) -> frozenset[str]:
+    def _mark_broken(self, segment: Segment) -> None:
+        self.broken[segment.scope, segment.segment] = segment
+
+    def _words(self, connection: Connection, segment: Segment) -> frozenset[str]:
         """Return the words of a segment without a term dictionary, from its texts."""
         with self._turn:
             words = self._unlisted.get(segment)
             if words is None:
-                texts = stored_texts(connection, scope, segment.first, segment.last)
+                texts = stored_texts(connection, segment.scope, segment.first, segment.last)
                 words = frozenset(token for text in texts for token in text.tokens)
                 self._unlisted.put(segment, words)
             return words
 
-    def _listed_words(self, connection: Connection, scope: str, segment: Segment) -> Directory | None:
+    def _listed_words(self, connection: Connection, segment: Segment) -> Directory | None:
         """Return the pages of a segment's term dictionary; None without one."""
         with self._turn:
-            known = self._directories.get(segment) or self._read_directories(connection, scope, segment)
+            known = self._directories.get(segment) or self._read_directories(connection, segment)
         words = known.get(terms.FIELD)
         return words if words is not None and words.firsts[0] == terms.FIRST else None
 
-    def _read_directories(self, connection: Connection, scope: str, segment: Segment) -> Directories:
+    def _read_directories(self, connection: Connection, segment: Segment) -> Directories:
         """Read the directories of a segment; where they are damaged, its texts are read in place of its pages."""
-        if self.has_strays is not False:
-            self.has_strays = has_strays(connection)
-        found = filed(connection, segment.segment)
+        foresee(connection, self.directories_asked([segment]))
+        is_astray = has_strays(connection, segment.scope)
+        (self.strays.add if is_astray else self.strays.discard)(segment.scope)
+        found = filed(connection, segment)
         if found is None:
-            self.broken[segment.segment] = (scope, segment)
-        if found is None or self.has_strays:
-            found = {field.number: one_unfiled(field) for field in INDEXED}
+            self._mark_broken(segment)
+        if found is None or is_astray:
+            found = {field.number: one_unfiled() for field in INDEXED}
         elif WORDS.number not in found:
-            found = {**found, WORDS.number: one_unfiled(WORDS)}
+            found = {**found, WORDS.number: one_unfiled()}
         self._directories.put(segment, found)
         return found
 
-    def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
-        blobs: dict[int, bytes] = {}
-        for asked in _pages_asked([number for _, number in missing]):
-            blobs.update(rows_of(connection, *asked))
-        return {name: self._decode(blobs.get(name[1], b""), connection, scope, one) for name, one in missing.items()}
+    def _read(self, connection: Connection, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
+        asked = [*_pages_asked(name for name, one in missing.items() if one.directory.is_stored)]
+        foresee(connection, asked)
+        blobs: dict[tuple[object, ...], bytes] = {}
+        for statement, place in asked:
+            blobs.update(((*place[:3], first), blob) for first, blob in rows_of(connection, statement, place))
+        return {
+            name: self._decode(blobs.get((*name[0][:2], *name[1:]), b""), connection, one)
+            for name, one in missing.items()
+        }
 
-    def _decode(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
+    def _decode(self, blob: bytes, connection: Connection, missing: Missing) -> Page:
         try:
             page = read(blob)
             if page.lowest != missing.first or not missing.directory.lists(missing.first, blob):
                 raise ChecksumError
             return page
         except ChecksumError:
-            page, segment = _rebuild_page(connection, scope, missing), missing.segment
-            if not self.has_strays and (blob or page.count):  # an empty segment has no page
-                self.broken[segment.segment] = (scope, segment)
+            page, segment = _rebuild_page(connection, missing), missing.segment
+            if segment.scope not in self.strays and (blob or page.count):  # an empty segment has no page
+                self._mark_broken(segment)
             return page
 
 
-def _pages_asked(numbers: Sequence[int]) -> Iterator[Asked]:
-    for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
-        some = numbers[begin : begin + _PAGES_PER_STATEMENT]
-        yield _PAGES_BY_NUMBER[len(some)], some
+def _pages_asked(names: Iterable[Name]) -> Iterator[Asked]:
+    """Yield the statements that read some pages, those of a field of a segment together."""
+    firsts: dict[tuple[Segment, int], list[int]] = {}
+    for segment, field, first in names:
+        firsts.setdefault((segment, field), []).append(first)
+    for (segment, field), own in firsts.items():
+        for begin in range(0, len(own), _PAGES_PER_STATEMENT):
+            some = own[begin : begin + _PAGES_PER_STATEMENT]
+            yield _PAGES_BY_KEY[len(some)], (segment.scope, segment.segment, field, *some)
 
 
 def _missing(segment: Segment, field: Field, directory: Directory, place: int) -> Missing:
@@ -420,13 +433,13 @@ def _missing(segment: Segment, field: Field, directory: Directory, place: int) -
     return Missing(segment, field, firsts[place], firsts[place + 1] if place + 1 < len(firsts) else None, directory)
 
 
-def _rebuild_page(connection: Connection, scope: str, missing: Missing) -> Page:
+def _rebuild_page(connection: Connection, missing: Missing) -> Page:
     """Rebuild one page from the texts; the same texts always give the same pages.
 
     After removals they are split elsewhere, so the range of keys of the broken page is taken from all of them.
     """
     segment, field, first, below, _ = missing
-    postings = invert(stored_texts(connection, scope, segment.first, segment.last))[field]
+    postings = invert(stored_texts(connection, segment.scope, segment.first, segment.last))[field]
     inside = (postings.keys >= first) & ((postings.keys < below) if below is not None else True)
     return one_page(only(postings, inside), segment.first)
 
@@ -563,8 +576,8 @@ class PostingLists:
                 found[term] = self._find_pair(first, *term.split(" "))
         else:
             plain = [term for term in missing if field is not WORDS or not (" " in term or is_several(term))]
-            scope, segments = self._shelf.scope, self.stored.segments
-            lists = self._cache.read_lists(connection, scope, segments, field, [key_of(term) for term in plain])
+            keys = [key_of(term) for term in plain]
+            lists = self._cache.read_lists(connection, self.stored.segments, field, keys)
             for term, listed in zip(plain, lists, strict=True):
                 fresh = self._fresh_postings([held.get(term, 0) for held in self._fresh_counts[field.number]])
                 found[term] = Postings((*listed, *fresh), self._alive)
@@ -601,7 +614,7 @@ class PostingLists:
         """Return the summed frequency of these tokens and phrases at each place."""
         words = [term for term in terms if " " not in term]
         keys = [key_of(term) for term in words]
-        lists = self._cache.read_lists(connection, self._shelf.scope, self.stored.segments, WORDS, keys)
+        lists = self._cache.read_lists(connection, self.stored.segments, WORDS, keys)
         wanted, counts = frozenset(words), self._fresh_counts[WORDS.number]
         fresh = self._fresh_postings([sum(held[token] for token in held.keys() & wanted) for held in counts])
         parts: list[Part] = [listed for found in lists for listed in found]
@@ -618,7 +631,7 @@ class PostingLists:
         held = np.zeros(len(terms), np.int64)
         for segment in self.stored.segments:
             living = self._shelf.alive[segment.first : segment.last + 1]
-            held += self._cache.counts(connection, self._shelf.scope, segment, WORDS, keys, living)
+            held += self._cache.counts(connection, segment, WORDS, keys, living)
         numbers = {term: number for number, term in enumerate(terms)}
         for text in self.stored.fresh:
             for term in text.counts[WORDS.number].keys() & numbers.keys():
@@ -629,15 +642,15 @@ class PostingLists:
         """Return the tokens with a prefix; they may include those of removed memories."""
         known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}
         for segment in self.stored.segments:
-            known.update(self._cache.beginning(connection, self._shelf.scope, segment, start))
+            known.update(self._cache.beginning(connection, segment, start))
         return known
 
     def accented(self, connection: Connection) -> Sequence[Mapping[str, tuple[str, ...]]]:
         """Return accented tokens by their plain spelling; they may include those of removed memories."""
         known = self._accented
         if known is None:
-            scope, fresh = self._shelf.scope, {token for text in self.stored.fresh for token in text.accented}
-            tables = [self._cache.accented(connection, scope, segment) for segment in self.stored.segments]
+            fresh = {token for text in self.stored.fresh for token in text.accented}
+            tables = [self._cache.accented(connection, segment) for segment in self.stored.segments]
             known = self._accented = [table for table in (*tables, by_plain_spelling(fresh)) if table]
         return known
 

@@ -28,6 +28,7 @@ from .format import (
     SegmentSpan,
     Text,
     filed,
+    is_segment_number,
     key_of,
     live_segments,
     pack,
@@ -124,10 +125,10 @@ def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Tex
         texts = _fresh_texts(connection, scope, begin, end, newest)
         if texts:
             made.append(_new_segment(connection, scope, begin, end - 1, len(texts), LIVE))
-            write(connection, scope, made[-1], texts)
+            write(connection, made[-1], texts)
         begin = end
     connection.execute(
-        "INSERT INTO posting_scopes VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "INSERT INTO posting_scopes (scope, flushed, due) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
         "flushed = excluded.flushed, due = max(posting_scopes.due, excluded.due)",
         (scope, numbers, int(_is_worth_merging([*before, *made]))),
     )
@@ -158,40 +159,61 @@ def _fresh_texts(connection: Connection, scope: str, begin: int, end: int, newes
 def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
     """Move the memories of a scope to new numbers, and rebuild its segments."""
     connection.executemany("UPDATE posting_tokens SET number = ? WHERE scope = ? AND number = ?", moves)
-    for (segment,) in connection.execute("SELECT segment FROM posting_segments WHERE scope = ?", (scope,)).fetchall():
-        drop(connection, segment)
+    keep_count(connection, scope, last_segment(connection, scope))
+    connection.execute("DELETE FROM posting_pages WHERE scope = ?", (scope,))
+    connection.execute("DELETE FROM posting_segments WHERE scope = ?", (scope,))
     connection.execute("UPDATE posting_scopes SET flushed = 0 WHERE scope = ?", (scope,))
     flush(connection, scope, numbers)
 
 
-def write(connection: Connection, scope: str, segment: Segment, texts: Sequence[Text]) -> None:
+def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:
     """Write all pages of a segment."""
     fields, words = inverted(texts)
     for field, postings in fields.items():
         _write_pages(connection, segment, field.number, pages(postings, segment.first))
-    terms.write(connection, segment.segment, words)
-    write_directory(connection, scope, segment)
+    terms.write(connection, segment, words)
+    write_directory(connection, segment)
 
 
 def _write_pages(connection: Connection, segment: Segment, field: int, made: Iterable[tuple[int, bytes]]) -> None:
-    connection.executemany(
-        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
-        ((segment.segment, field, key, page) for key, page in made),
-    )
+    place = (segment.scope, segment.segment, field)
+    connection.executemany(terms.PUT_PAGE, ((*place, key, page) for key, page in made))
 
 
 def _new_segment(connection: Connection, scope: str, first: int, last: int, memories: int, state: int) -> Segment:
-    made = connection.execute(
-        "INSERT INTO posting_segments (scope, first, last, memories, state, next_key) VALUES (?, ?, ?, ?, ?, ?)",
-        (scope, first, last, memories, state, LOWEST_KEY),
+    made = Segment(scope, last_segment(connection, scope) + 1, first, last, memories)
+    keep_count(connection, scope, made.segment)
+    connection.execute(
+        "INSERT INTO posting_segments (scope, segment, first, last, memories, state, next_key) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*made, state, LOWEST_KEY),
     )
-    assert made.lastrowid is not None
-    return Segment(made.lastrowid, first, last, memories)
+    return made
+
+
+_GIVEN = (
+    "SELECT segments FROM posting_scopes WHERE scope = ? UNION ALL SELECT segment FROM posting_segments WHERE scope = ?"
+)
+
+
+def last_segment(connection: Connection, scope: str) -> int:
+    """Return the last number that was given to a segment of a scope, whether or not its count is damaged."""
+    given = connection.execute(_GIVEN, (scope, scope)).fetchall()
+    return max((number for (number,) in given if is_segment_number(number)), default=0)
+
+
+def keep_count(connection: Connection, scope: str, last: int) -> None:
+    """Store the last number of a segment: caches of readers may know a dropped one, so none is given twice."""
+    connection.execute(
+        "INSERT INTO posting_scopes (scope, flushed, segments) VALUES (?, 0, ?) "
+        "ON CONFLICT DO UPDATE SET segments = excluded.segments",
+        (scope, last),
+    )
 
 
 _UNLISTED = (
     "FROM posting_segments AS s WHERE s.state = :live AND NOT EXISTS (SELECT 1 FROM posting_pages AS p "
-    "WHERE p.segment = s.segment AND p.field = :field AND p.first_key = :first)"
+    "WHERE p.scope = s.scope AND p.segment = s.segment AND p.field = :field AND p.first_key = :first)"
 )
 _LISTING = {"live": LIVE, "field": terms.FIELD, "first": terms.FIRST}
 
@@ -209,13 +231,13 @@ def _list_words(connection: Connection, scope: str) -> int:
     ).fetchone()
     if found is None:
         return 0
-    segment = Segment(*found)
-    if filed(connection, segment.segment) is None:
+    segment = Segment(scope, *found)
+    if filed(connection, segment) is None:
         rewrite(connection, scope, [segment])
         return POSTINGS_PER_STEP
     texts = stored_texts(connection, scope, segment.first, segment.last)
-    terms.write(connection, segment.segment, words_in(texts))
-    write_directory(connection, scope, segment)
+    terms.write(connection, segment, words_in(texts))
+    write_directory(connection, segment)
     return sum(len(text.tokens) for text in texts) + 1
 
 
@@ -262,15 +284,15 @@ def _go_on(connection: Connection, scope: str) -> int | None:
     ).fetchone()
     if making is None:
         return None
-    target, step = Segment(*making[:4]), making[4:]
-    is_whole = target.is_possible and filed(connection, target.segment) is not None
-    if not (is_whole and _is_step(connection, scope, target.segment, *step)):
-        drop(connection, target.segment)  # to begin again
+    target, step = Segment(scope, *making[:4]), making[4:]
+    is_whole = target.is_possible and filed(connection, target) is not None
+    if not (is_whole and _is_step(connection, target, *step)):
+        abandon_merge(connection, scope)  # to begin again
         return 0
-    return _merge_on(connection, scope, target, *step)
+    return _merge_on(connection, target, *step)
 
 
-def _is_step(connection: Connection, scope: str, target: int, field: int, key: int) -> bool:
+def _is_step(connection: Connection, target: Segment, field: int, key: int) -> bool:
     """Check the progress of a merge: its pages lie below the key, and another segment's page begins there."""
     if not (isinstance(field, int) and isinstance(key, int) and 0 <= field <= len(INDEXED) + 1):
         return False
@@ -280,9 +302,9 @@ def _is_step(connection: Connection, scope: str, target: int, field: int, key: i
     written, beginning = connection.execute(
         "SELECT max(iif(p.segment = :target AND p.first_key >= :key, 1, 0)), "
         "max(iif(p.segment <> :target AND p.first_key = :key, 1, 0)) "
-        "FROM posting_segments AS s JOIN posting_pages AS p ON p.segment = s.segment "
-        "WHERE s.scope = :scope AND p.field = :field AND p.first_key >= :key",
-        {"scope": scope, "target": target, "field": number, "key": key},
+        "FROM posting_segments AS s JOIN posting_pages AS p ON p.scope = s.scope AND p.segment = s.segment "
+        "WHERE s.scope = :scope AND p.scope = :scope AND p.field = :field AND p.first_key >= :key",
+        {"scope": target.scope, "target": target.segment, "field": number, "key": key},
     ).fetchone()
     return not written and (key == LOWEST_KEY or bool(beginning))
 
@@ -319,71 +341,78 @@ def to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
     return run if len(run) > 1 else []
 
 
-def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> int:
+def _merge_on(connection: Connection, target: Segment, field: int, key: int) -> int:
     """Merge the next range of keys, or finish; return the approximate number of postings read."""
+    scope = target.scope
     sources = [
         part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
     ]
     if field > len(INDEXED):
-        _replace(connection, scope, target, sources)
+        _replace(connection, target, sources)
         return 0
-    directories = [own for own in (filed(connection, source.segment) for source in sources) if own is not None]
+    directories = [own for own in (filed(connection, source) for source in sources) if own is not None]
     if len(directories) < len(sources):
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     number = INDEXED[field].number if field < len(INDEXED) else terms.FIELD
-    listed = {source.segment: own.get(number, NO_PAGES).lists for source, own in zip(sources, directories, strict=True)}
+    listed = {source: own.get(number, NO_PAGES).lists for source, own in zip(sources, directories, strict=True)}
     if field == len(INDEXED):
-        return _merge_words(connection, scope, target, sources, key, listed)
+        return _merge_words(connection, target, sources, key, listed)
     below = _range_end(connection, sources, number, key)
     try:
         found = [
-            MergeSource(source.first, _pages(connection, source, number, key, below, listed[source.segment]))
+            MergeSource(source.first, _pages(connection, source, number, key, below, listed[source]))
             for source in sources
         ]
-        made = merged_pages(found, target.first, key, below, _gone(connection, scope, target))
+        made = merged_pages(found, target.first, key, below, _gone(connection, target))
     except ChecksumError:
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     _write_pages(connection, target, number, made)
-    write_directory(connection, scope, target)
+    write_directory(connection, target)
     step = (field, below) if below is not None else (field + 1, LOWEST_KEY)
-    connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
+    _note_step(connection, target, *step)
     return sum(len(page) for source in found for page in source.pages) // _BYTES_PER_POSTING
+
+
+def _note_step(connection: Connection, target: Segment, field: int, key: int) -> None:
+    connection.execute(
+        "UPDATE posting_segments SET field = ?, next_key = ? WHERE scope = ? AND segment = ?",
+        (field, key, target.scope, target.segment),
+    )
 
 
 def _merge_words(
     connection: Connection,
-    scope: str,
     target: Segment,
     sources: Sequence[Segment],
     key: int,
-    listed: Mapping[int, terms.IsListed],
+    listed: Mapping[Segment, terms.IsListed],
 ) -> int:
     """Merge the next words, without those of removed memories alone; return the work done, in postings."""
 
     def is_living(words: Sequence[str]) -> NDArray[np.bool_]:
-        if not len(_gone(connection, scope, target)):
+        if not len(_gone(connection, target)):
             return np.ones(len(words), np.bool_)
-        return _held_by(connection, target.segment)(words)
+        return _held_by(connection, target)(words)
 
     try:
-        numbers = [source.segment for source in sources]
-        below = terms.merge(connection, numbers, target.segment, key, is_living, listed=listed)
+        below = terms.merge(connection, sources, target, key, is_living, listed=listed)
     except ChecksumError:
-        rewrite(connection, scope, sources)
-        drop(connection, target.segment)  # its own pages were read as well
+        rewrite(connection, target.scope, sources)
+        drop(connection, target.scope, target.segment)  # its own pages were read as well
         return POSTINGS_PER_STEP
-    write_directory(connection, scope, target)
+    write_directory(connection, target)
     step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, LOWEST_KEY)
-    connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
+    _note_step(connection, target, *step)
     return POSTINGS_PER_STEP if below is not None else 0
 
 
-def _held_by(connection: Connection, segment: int) -> terms.IsLiving:
+def _held_by(connection: Connection, segment: Segment) -> terms.IsLiving:
     """Return a function that flags the words that have postings in a segment."""
     pages = connection.execute(
-        "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (segment, WORDS.number)
+        "SELECT page FROM posting_pages WHERE scope = ? AND segment = ? AND field = ?",
+        (segment.scope, segment.segment, WORDS.number),
     )
     keys = np.sort(np.concatenate([np.zeros(0, np.int64), *(read(blob).keys for (blob,) in pages)]))
 
@@ -401,8 +430,8 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
         for source in sources
         for first, size in connection.execute(
             "SELECT first_key, coalesce(length(page), 0) FROM posting_pages "
-            "WHERE segment = ? AND field = ? AND first_key > ?",
-            (source.segment, field, key),
+            "WHERE scope = ? AND segment = ? AND field = ? AND first_key > ?",
+            (source.scope, source.segment, field, key),
         )
     ]
     read_so_far = 0
@@ -418,22 +447,22 @@ def _pages(
 ) -> tuple[bytes, ...]:
     """Return the pages of a segment that hold keys from `key` to below `below`, if given."""
     rows = connection.execute(
-        "SELECT first_key, page FROM posting_pages WHERE segment = :segment AND field = :field "
+        "SELECT first_key, page FROM posting_pages WHERE scope = :scope AND segment = :segment AND field = :field "
         "AND (:below IS NULL OR first_key < :below) "
-        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
-        "AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
-        {"segment": source.segment, "field": field, "key": key, "below": below},
+        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE scope = :scope "
+        "AND segment = :segment AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
+        {"scope": source.scope, "segment": source.segment, "field": field, "key": key, "below": below},
     ).fetchall()
     if not all(is_listed(first, page) for first, page in rows):
         raise ChecksumError
     return tuple(page for _, page in rows)
 
 
-def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.bool_]:
+def _gone(connection: Connection, target: Segment) -> NDArray[np.bool_]:
     """Return the flags of removed memories of a segment; empty if there are none."""
     # Read from `memories`, whose index holds nothing else: in `posting_tokens` rows lie some hundred bytes apart.
     living = "FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer'"
-    place, span = (scope, target.first, target.last), target.last - target.first + 1
+    place, span = (target.scope, target.first, target.last), target.last - target.first + 1
     if connection.execute(f"SELECT count(*) {living}", place).fetchone()[0] == span:
         return np.zeros(0, np.bool_)
     gone = np.ones(span, np.bool_)
@@ -442,11 +471,14 @@ def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.boo
     return gone
 
 
-def _replace(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment]) -> None:
+def _replace(connection: Connection, target: Segment, sources: Sequence[Segment]) -> None:
     """Replace the source segments of a merge by the merged one."""
-    connection.execute("UPDATE posting_segments SET state = ? WHERE segment = ?", (LIVE, target.segment))
+    scope = target.scope
+    connection.execute(
+        "UPDATE posting_segments SET state = ? WHERE scope = ? AND segment = ?", (LIVE, scope, target.segment)
+    )
     for source in sources:
-        drop(connection, source.segment)
+        drop(connection, scope, source.segment)
     _announce(connection, scope)
 
 
@@ -460,17 +492,20 @@ def _announce(connection: Connection, scope: str) -> None:
     )
 
 
-def drop(connection: Connection, segment: int) -> None:
-    """Delete a segment."""
-    connection.execute("DELETE FROM posting_pages WHERE segment = ?", (segment,))
-    connection.execute("DELETE FROM posting_segments WHERE segment = ?", (segment,))
+def drop(connection: Connection, scope: str, segment: int) -> None:
+    """Delete a segment of a scope."""
+    connection.execute("DELETE FROM posting_pages WHERE scope = ? AND segment = ?", (scope, segment))
+    connection.execute("DELETE FROM posting_segments WHERE scope = ? AND segment = ?", (scope, segment))
 
 
 def abandon_merge(connection: Connection, scope: str) -> None:
     """Drop the target segment of a scope's merge; the merge begins again when it is due."""
-    making = "SELECT segment FROM posting_segments WHERE scope = ? AND state = ?"
-    for (segment,) in connection.execute(making, (scope, MAKING)).fetchall():
-        drop(connection, segment)
+    connection.execute("DELETE FROM posting_segments WHERE scope = ? AND state = ?", (scope, MAKING))
+    connection.execute(  # its number may be damaged, and its pages be those of no segment already
+        "DELETE FROM posting_pages WHERE scope = ? "
+        "AND segment NOT IN (SELECT segment FROM posting_segments WHERE scope = ?)",
+        (scope, scope),
+    )
 
 
 def scrub(connection: Connection, scope: str) -> bool:
@@ -481,65 +516,74 @@ def scrub(connection: Connection, scope: str) -> bool:
     if _go_on(connection, scope) is not None:
         return True
     for segment in made_sound(connection, scope).segments:
-        living = _count_living(connection, scope, segment)
+        living = _count_living(connection, segment)
         if living != segment.memories:
-            _scrub_segment(connection, scope, segment, living)
+            _scrub_segment(connection, segment, living)
             return True
     return False
 
 
-def _count_living(connection: Connection, scope: str, segment: Segment) -> int:
+def _count_living(connection: Connection, segment: Segment) -> int:
     living: int = connection.execute(
         "SELECT count(*) FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer'",
-        (scope, segment.first, segment.last),
+        (segment.scope, segment.first, segment.last),
     ).fetchone()[0]
     return living
 
 
-def _scrub_segment(connection: Connection, scope: str, segment: Segment, living: int) -> None:
+def _scrub_segment(connection: Connection, segment: Segment, living: int) -> None:
     """Rewrite the pages of a segment that hold postings of removed memories, and its term dictionary."""
+    scope = segment.scope
     if not living:
-        drop(connection, segment.segment)
+        drop(connection, scope, segment.segment)
         _announce(connection, scope)
         return
     try:
-        gone = _gone(connection, scope, segment)
-        if filed(connection, segment.segment) is None:
+        gone = _gone(connection, segment)
+        if filed(connection, segment) is None:
             raise ChecksumError
         stale = _stale_pages(connection, segment, gone) if len(gone) else []
         if len(stale) > PAGES_SCRUBBED_AT_ONCE:
             _new_segment(connection, scope, segment.first, segment.last, living, MAKING)
             return
-        has_lost_terms = [_scrub_page(connection, segment, number, blob, gone) for number, blob in stale]
-        if any(has_lost_terms) and terms.is_listed(connection, segment.segment):
-            terms.scrub(connection, segment.segment, _held_by(connection, segment.segment))
+        has_lost_terms = [_scrub_page(connection, segment, *page, gone) for page in stale]
+        if any(has_lost_terms) and terms.is_listed(connection, segment):
+            terms.scrub(connection, segment, _held_by(connection, segment))
     except ChecksumError:
         rewrite(connection, scope, [segment])
         return
-    connection.execute("UPDATE posting_segments SET memories = ? WHERE segment = ?", (living, segment.segment))
-    write_directory(connection, scope, segment._replace(memories=living))
+    connection.execute(
+        "UPDATE posting_segments SET memories = ? WHERE scope = ? AND segment = ?", (living, scope, segment.segment)
+    )
+    write_directory(connection, segment._replace(memories=living))
     _announce(connection, scope)
 
 
-def _stale_pages(connection: Connection, segment: Segment, gone: NDArray[np.bool_]) -> list[tuple[int, bytes]]:
-    """Return the pages of a segment, each with its number, that hold postings of removed memories."""
+def _stale_pages(connection: Connection, segment: Segment, gone: NDArray[np.bool_]) -> list[tuple[int, int, bytes]]:
+    """Return the fields, lowest keys and bytes of the pages that hold postings of removed memories."""
     stored = connection.execute(
-        "SELECT number, page FROM posting_pages WHERE segment = ? AND field <> ?", (segment.segment, terms.FIELD)
+        "SELECT field, first_key, page FROM posting_pages WHERE scope = ? AND segment = ? AND field <> ?",
+        (segment.scope, segment.segment, terms.FIELD),
     )
     try:
-        return [(number, blob) for number, blob in stored if gone[read(blob).offsets].any()]
+        return [(field, first, blob) for field, first, blob in stored if gone[read(blob).offsets].any()]
     except (ValueError, IndexError, TypeError) as error:  # a valid checksum over invalid content
         raise ChecksumError from error
 
 
-def _scrub_page(connection: Connection, segment: Segment, number: int, blob: bytes, gone: NDArray[np.bool_]) -> bool:
+def _scrub_page(
+    connection: Connection, segment: Segment, field: int, first: int, blob: bytes, gone: NDArray[np.bool_]
+) -> bool:
     """Rewrite a page without the postings of removed memories; return whether it lost terms."""
+    place = (segment.scope, segment.segment, field, first)
     made = merged_pages([MergeSource(segment.first, (blob,))], segment.first, LOWEST_KEY, None, gone)
     if not made:
-        connection.execute("DELETE FROM posting_pages WHERE number = ?", (number,))
+        connection.execute(f"DELETE FROM posting_pages WHERE {terms.PAGE_PLACE}", place)
         return True
     [(key, page)] = made  # part of a page is never split
-    connection.execute("UPDATE posting_pages SET first_key = ?, page = ? WHERE number = ?", (key, page, number))
+    connection.execute(
+        f"UPDATE posting_pages SET first_key = ?, page = ? WHERE {terms.PAGE_PLACE}", (key, page, *place)
+    )
     return len(read(page).keys) < len(read(blob).keys)
 
 
@@ -547,7 +591,7 @@ def rewrite(connection: Connection, scope: str, segments: Iterable[Segment]) -> 
     """Rebuild segments from the tokens of their memories, because their pages are damaged."""
     for segment in segments:
         texts = stored_texts(connection, scope, segment.first, segment.last)
-        drop(connection, segment.segment)
         made = _new_segment(connection, scope, segment.first, segment.last, len(texts), LIVE)
-        write(connection, scope, made, texts)
+        drop(connection, scope, segment.segment)
+        write(connection, made, texts)
     _announce(connection, scope)

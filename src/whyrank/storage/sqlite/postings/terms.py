@@ -22,7 +22,10 @@ from ..database import ChecksumError, add_checksum, check_body
 
 if TYPE_CHECKING:
     from ..database import Connection
+    from .format import Segment
 
+PUT_PAGE = "INSERT INTO posting_pages (scope, segment, field, first_key, page) VALUES (?, ?, ?, ?, ?)"
+PAGE_PLACE = "scope = ? AND segment = ? AND field = ? AND first_key = ?"  # the key of a page
 FIELD = 4  # field number of the pages, after the fields of texts
 FIRST = -1  # the key of an empty page that marks the dictionary as complete
 PAGE_WORDS = 1_024  # some four kilobytes; a prefix of three letters is found on a page or two
@@ -39,25 +42,23 @@ def _any(first: int, page: bytes) -> bool:
     return True
 
 
-def write(connection: Connection, segment: int, words: Iterable[str]) -> None:
+def write(connection: Connection, segment: Segment, words: Iterable[str]) -> None:
     """Write the term dictionary of a segment, replacing an earlier one."""
-    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = ?", (segment, FIELD))
+    place = (segment.scope, segment.segment, FIELD)
+    connection.execute("DELETE FROM posting_pages WHERE scope = ? AND segment = ? AND field = ?", place)
     _write_pages(connection, segment, words)
     close(connection, segment)
 
 
-def close(connection: Connection, segment: int) -> None:
+def close(connection: Connection, segment: Segment) -> None:
     """Mark the term dictionary of a segment as complete."""
-    connection.execute(
-        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
-        (segment, FIELD, FIRST, _packed(())),
-    )
+    connection.execute(PUT_PAGE, (segment.scope, segment.segment, FIELD, FIRST, _packed(())))
 
 
-def is_listed(connection: Connection, segment: int) -> bool:
+def is_listed(connection: Connection, segment: Segment) -> bool:
     """Return whether a segment has a complete term dictionary."""
-    place = (segment, FIELD, FIRST)
-    known = connection.execute("SELECT 1 FROM posting_pages WHERE segment = ? AND field = ? AND first_key = ?", place)
+    place = (segment.scope, segment.segment, FIELD, FIRST)
+    known = connection.execute(f"SELECT 1 FROM posting_pages WHERE {PAGE_PLACE}", place)
     return known.fetchone() is not None
 
 
@@ -67,7 +68,7 @@ def first_of(blob: bytes) -> int:
     return key_for(words[0]) if words else FIRST
 
 
-def beginning(connection: Connection, segment: int, start: str, is_listed: IsListed = _any) -> list[str]:
+def beginning(connection: Connection, segment: Segment, start: str, is_listed: IsListed = _any) -> list[str]:
     """Return the words of a listed segment that have a prefix."""
     low = key_for(start)
     high = int.from_bytes(_bytes(start).ljust(_KEY_BYTES, b"\xff"), "big")
@@ -75,7 +76,7 @@ def beginning(connection: Connection, segment: int, start: str, is_listed: IsLis
     return [word for page in pages for word in page if word.startswith(start)]
 
 
-def accented(connection: Connection, segment: int, is_listed: IsListed) -> list[str]:
+def accented(connection: Connection, segment: Segment, is_listed: IsListed) -> list[str]:
     """Return the words of a listed segment that have accents."""
     blobs = _blobs(connection, segment, 0, None, is_listed)
     return [word for blob in blobs for word in accented_in(_decoded(_unpacked(blob)))]
@@ -83,18 +84,18 @@ def accented(connection: Connection, segment: int, is_listed: IsListed) -> list[
 
 def merge(
     connection: Connection,
-    sources: Sequence[int],
-    target: int,
+    sources: Sequence[Segment],
+    target: Segment,
     key: int,
     is_living: IsLiving,
-    listed: Mapping[int, IsListed] = MappingProxyType({}),
+    listed: Mapping[Segment, IsListed] = MappingProxyType({}),
 ) -> int | None:
     """Merge the next words that living memories hold; return the key to continue at, None at the end."""
     marks = ", ".join("?" * len(sources))
     firsts = connection.execute(
-        f"SELECT first_key FROM posting_pages WHERE segment IN ({marks}) AND field = ? AND first_key > ? "
-        "ORDER BY first_key LIMIT 1 OFFSET ?",
-        (*sources, FIELD, max(key, FIRST), PAGES_PER_STEP),
+        f"SELECT first_key FROM posting_pages WHERE scope = ? AND segment IN ({marks}) AND field = ? "
+        "AND first_key > ? ORDER BY first_key LIMIT 1 OFFSET ?",
+        (target.scope, *(source.segment for source in sources), FIELD, max(key, FIRST), PAGES_PER_STEP),
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
     start = max(key, 0)
@@ -106,32 +107,33 @@ def merge(
     return below
 
 
-def scrub(connection: Connection, segment: int, is_living: IsLiving) -> None:
+def scrub(connection: Connection, segment: Segment, is_living: IsLiving) -> None:
     """Delete the words of a listed segment that none of its memories holds any more."""
+    place = (segment.scope, segment.segment, FIELD)
     listed = connection.execute(
-        "SELECT number, page FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?",
-        (segment, FIELD, FIRST),
+        "SELECT first_key, page FROM posting_pages WHERE scope = ? AND segment = ? AND field = ? AND first_key > ?",
+        (*place, FIRST),
     ).fetchall()
-    for number, blob in listed:
+    for first, blob in listed:
         words = _split(_unpacked(blob))
         living = [*compress(words, is_living(words).tolist())]
         if not living:
-            connection.execute("DELETE FROM posting_pages WHERE number = ?", (number,))
+            connection.execute(f"DELETE FROM posting_pages WHERE {PAGE_PLACE}", (*place, first))
         elif len(living) < len(words):
             connection.execute(
-                "UPDATE posting_pages SET first_key = ?, page = ? WHERE number = ?",
-                (key_for(living[0]), _packed(living), number),
+                f"UPDATE posting_pages SET first_key = ?, page = ? WHERE {PAGE_PLACE}",
+                (key_for(living[0]), _packed(living), *place, first),
             )
 
 
-def _merged(connection: Connection, sources: Mapping[int, IsListed], low: int, below: int | None) -> list[str]:
+def _merged(connection: Connection, sources: Mapping[Segment, IsListed], low: int, below: int | None) -> list[str]:
     """Return the words of segments with keys from `low` to below `below`, in order."""
     pages = (page for source in sources.items() for page in _pages_between(connection, *source, low, below))
     return sorted(set().union(*pages))
 
 
 def _pages_between(
-    connection: Connection, segment: int, is_listed: IsListed, low: int, below: int | None
+    connection: Connection, segment: Segment, is_listed: IsListed, low: int, below: int | None
 ) -> Iterator[list[str]]:
     """Yield, page by page, the words with keys from `low` to below `below`; keys are ordered as words are."""
     for page in _listed(connection, segment, low, below, is_listed):
@@ -140,30 +142,31 @@ def _pages_between(
 
 
 def _listed(
-    connection: Connection, segment: int, low: int, below: int | None, is_listed: IsListed
+    connection: Connection, segment: Segment, low: int, below: int | None, is_listed: IsListed
 ) -> Iterator[list[str]]:
     """Yield the words of the pages that hold keys from `low` to below `below`."""
     return (_split(_unpacked(blob)) for blob in _blobs(connection, segment, low, below, is_listed))
 
 
-def _blobs(connection: Connection, segment: int, low: int, below: int | None, is_listed: IsListed) -> Iterator[bytes]:
+def _blobs(
+    connection: Connection, segment: Segment, low: int, below: int | None, is_listed: IsListed
+) -> Iterator[bytes]:
+    place = {"scope": segment.scope, "segment": segment.segment, "field": FIELD}
     rows = connection.execute(
-        "SELECT first_key, page FROM posting_pages WHERE segment = :segment AND field = :field "
-        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
-        "AND field = :field AND first_key <= :low AND first_key > :first), 0) "
+        "SELECT first_key, page FROM posting_pages WHERE scope = :scope AND segment = :segment AND field = :field "
+        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE scope = :scope "
+        "AND segment = :segment AND field = :field AND first_key <= :low AND first_key > :first), 0) "
         "AND (:below IS NULL OR first_key < :below) ORDER BY first_key",
-        {"segment": segment, "field": FIELD, "low": low, "below": below, "first": FIRST},
+        {**place, "low": low, "below": below, "first": FIRST},
     ).fetchall()
     if not all(is_listed(first, blob) for first, blob in rows):
         raise ChecksumError
     return (blob for _, blob in rows)
 
 
-def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:
-    connection.executemany(
-        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
-        ((segment, FIELD, key, page) for key, page in _pages(sorted(words))),
-    )
+def _write_pages(connection: Connection, segment: Segment, words: Iterable[str]) -> None:
+    place = (segment.scope, segment.segment, FIELD)
+    connection.executemany(PUT_PAGE, ((*place, key, page) for key, page in _pages(sorted(words))))
 
 
 def _pages(words: Sequence[str]) -> Iterator[tuple[int, bytes]]:
