@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from ..analysis.document import entry_for
+from ..analysis.normalize import same_text
 from ..errors import ConfigError
 from ..evaluation.pins import Pin, from_line, to_line
 from ..protocols import Changes, FileRecord, Store, Written
@@ -24,7 +25,7 @@ from .arguments import metadata_of
 from .records import MOMENTS, as_change, exact_moment, lost_past, shown_in_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableSequence, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, MutableSequence, Sequence
 
     from ..evaluation.pins import Pinboard
     from ..ingest.embedding import Progress
@@ -44,12 +45,16 @@ _WHOLE_BITS = 63  # of a number that a store can keep
 
 
 class Record(NamedTuple):
-    """Export record of one memory: its history, the keys it was written with, the file it was read from."""
+    """Export record of one memory: its history, the keys it was written with, the file it was read from.
+
+    `replaces` holds ids of memories that a record of another system replaced, with the moment.
+    """
 
     memory: Memory
     formers: Sequence[Former] = ()
     keys: Mapping[str, str] = {}  # fingerprints of the write requests, by key
     file: FileRecord | None = None
+    replaces: Sequence[tuple[MemoryId, float]] = ()
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -60,7 +65,7 @@ def as_record(one: Record) -> dict[str, Any]:
 
     What a store knows to a finer part of a second stands under `exact`, in seconds since 1970.
     """
-    memory, formers, keys, file = one
+    memory, formers, keys, file, _ = one
     place = memory.source or Source("")
     exact = _exact({name: getattr(memory, name) for name in MOMENTS})
     return {
@@ -331,17 +336,17 @@ _LONGEST_LINE = 32 * 1024 * 1024  # bytes: longer ones are no memory, and would 
 
 
 class Item(NamedTuple):
-    """Content of one line of a file; None and a reason if the line cannot be read."""
+    """Content of one line of a file, or of one place of another system; None and a reason if it cannot be read."""
 
-    line: int
+    line: int | str
     holds: Record | Pin | None
     wrong: str = ""
 
 
 class SkippedRecord(NamedTuple):
-    """A line that was not imported, or only in part, with the reason."""
+    """A line or place that was not imported, or only in part, with the reason."""
 
-    line: int
+    line: int | str
     id: MemoryId
     reason: str
 
@@ -360,6 +365,11 @@ class Imported(NamedTuple):
 
 def exported_lines(file: Path) -> Iterator[Item]:
     """Read the lines of a file that `whyrank export` wrote."""
+    return items_of_lines(file, lambda number, line: read_line(line))
+
+
+def items_of_lines(file: Path, read: Callable[[int, str], Record | Pin | None]) -> Iterator[Item]:
+    """Read a file line by line; a line for which `read` raises ValueError, or that is too long, gets its reason."""
     with file.open("rb") as lines:
         number = 0
         while line := lines.readline(_LONGEST_LINE):
@@ -369,12 +379,12 @@ def exported_lines(file: Path) -> Iterator[Item]:
                     continue
                 yield Item(number, None, f"it is longer than {_LONGEST_LINE:,} bytes")
             elif line.strip():
-                yield _item(number, line)
+                yield _item(number, line, read)
 
 
-def _item(number: int, line: bytes) -> Item:
+def _item(number: int, line: bytes, read: Callable[[int, str], Record | Pin | None]) -> Item:
     try:
-        return Item(number, read_line(line.decode("utf-8")))
+        return Item(number, read(number, line.decode("utf-8")))
     except UnicodeDecodeError:
         return Item(number, None, "it is not UTF-8")
     except ValueError as error:
@@ -382,6 +392,7 @@ def _item(number: int, line: bytes) -> Item:
 
 
 _DATABASE = b"SQLite format 3\0"  # how a backup begins
+OTHERS = "`whyrank import --help` names those of other systems"
 FORMATS: Mapping[str, Callable[[Path], Iterator[Item]]] = {"whyrank": exported_lines}
 
 
@@ -389,7 +400,9 @@ def items_in(format_name: str, file: Path) -> Iterator[Item]:
     """Read a file in a format by its name."""
     reader = FORMATS.get(format_name)
     if reader is None:
-        raise ConfigError(f"there is no format {format_name!r} to import", f"the formats are {', '.join(FORMATS)}")
+        raise ConfigError(
+            f"there is no format {format_name!r} to import", f"the formats are {', '.join(FORMATS)}; {OTHERS}"
+        )
     if not file.is_file():
         told = f"{file} is a folder" if file.is_dir() else f"there is no file {file}"
         raise ConfigError(told, "name a file that `whyrank export` wrote")
@@ -401,10 +414,14 @@ def items_in(format_name: str, file: Path) -> Iterator[Item]:
 
 
 class Importer:
-    """One import into a store: `write` stores a transaction's worth of changes, with vectors."""
+    """One import into a store: `write` stores a transaction's worth of changes, with vectors.
+
+    Records of another system (no pinboard) are unchanged as long as the store holds their text under their id: what was
+    updated since is the store's.
+    """
 
     def __init__(
-        self, store: Store, write: Callable[[Changes], None], pinboard: Pinboard, language: str, now: float
+        self, store: Store, write: Callable[[Changes], None], pinboard: Pinboard | None, language: str, now: float
     ) -> None:
         self._store = store
         self._write = write
@@ -434,13 +451,18 @@ class Importer:
             tick(new + unchanged, 0, "")
         if not dry_run:
             self._write_files()
-        known = {pin.key for pin in self._pinboard.pins(None)} if pins else set()
+        pinned = self._take_pins(pins, dry_run) if pins else 0
+        return Imported(new, unchanged, pinned, (*self._skipped,), (*self._bad,), scopes, dry_run)
+
+    def _take_pins(self, pins: Sequence[Pin], dry_run: bool) -> int:
+        assert self._pinboard is not None  # only exports of whyrank hold pins
+        known = {pin.key for pin in self._pinboard.pins(None)}
         pinned = {pin.key: pin for pin in pins if pin.key not in known}
         if pinned and not dry_run:
             self._pinboard.take([*pinned.values()])
-        return Imported(new, unchanged, len(pinned), (*self._skipped,), (*self._bad,), scopes, dry_run)
+        return len(pinned)
 
-    def _is_first(self, line: int, record: Record) -> bool:
+    def _is_first(self, line: int | str, record: Record) -> bool:
         """Check that a memory id occurs for the first time in this file; a repetition is reported and skipped."""
         if record.memory.id in self._seen:
             self._skip(line, record, "the file holds it twice; the first one counts")
@@ -450,17 +472,17 @@ class Importer:
             self._files[record.file.scope, record.file.path] = record.file
         return True
 
-    def _skip(self, line: int, record: Record, reason: str) -> None:
+    def _skip(self, line: int | str, record: Record, reason: str) -> None:
         self._skipped.append(SkippedRecord(line, record.memory.id, reason))
         if record.memory.source is not None:
             self._incomplete.add((record.memory.scope, record.memory.source.path))
 
     def _new_among(
-        self, wanted: Sequence[tuple[int, Record]], scopes: frozenset[Scope]
-    ) -> tuple[list[tuple[int, Record]], int]:
+        self, wanted: Sequence[tuple[int | str, Record]], scopes: frozenset[Scope]
+    ) -> tuple[list[tuple[int | str, Record]], int]:
         """Return the records the store lacks, and the number it holds unchanged; differing ones are skipped."""
         known = self._store.get([record.memory.id for _, record in wanted], scopes)
-        new: list[tuple[int, Record]] = []
+        new: list[tuple[int | str, Record]] = []
         unchanged = 0
         for line, record in wanted:
             memory, held = record.memory, known.get(record.memory.id)
@@ -472,11 +494,16 @@ class Importer:
                     self._skip(line, record, f"{twin.id} says the same already")
             elif held.scope != memory.scope:
                 self._skip(line, record, f"its id belongs to {held.scope}")
-            elif _unrecalled(held) != _unrecalled(memory):
+            elif not self._is_same(held, memory):
                 self._skip(line, record, "the store holds it already, with other content, which stays")
             else:
                 unchanged += 1
         return new, unchanged
+
+    def _is_same(self, held: Memory, memory: Memory) -> bool:
+        if self._pinboard is None:
+            return same_text(held.text) == same_text(memory.text)
+        return _unrecalled(held) == _unrecalled(memory)
 
     def _twin(self, memory: Memory) -> Memory | None:
         """Return a living fact of the store, but not of this file, with the text of a living fact of the file."""
@@ -484,14 +511,18 @@ class Importer:
         if memory.kind != "fact" or not where.allows(memory):
             return None
         same = self._store.with_text(memory.text, memory.scope)
-        return next((one for one in same if one.id not in self._seen and where.allows(one)), None)
+        # An id that the file names too is no twin, except that other systems name theirs by the text alone.
+        seen: Collection[MemoryId] = () if self._pinboard is None else self._seen
+        return next((one for one in same if one.id not in seen and where.allows(one)), None)
 
-    def _changes(self, taken: Sequence[tuple[int, Record]]) -> Changes:
+    def _changes(self, taken: Sequence[tuple[int | str, Record]]) -> Changes:
         replaced = {
             one.memory.id: (one.memory.superseded_by, one.memory.superseded_at or 0.0)
             for _, one in taken
             if one.memory.superseded_by is not None
         }
+        if any(one.replaces for _, one in taken):
+            replaced |= self._replaced([one for _, one in taken])
         return Changes(
             put=[entry_for(one.memory, self._language) for _, one in taken],
             superseded=replaced,
@@ -499,8 +530,16 @@ class Importer:
             keys=dict(self._keys(taken)),
         )
 
-    def _keys(self, taken: Sequence[tuple[int, Record]]) -> Iterator[tuple[tuple[Scope, str], Written]]:
-        for line, (memory, _, keys, _) in taken:
+    def _replaced(self, taken: Sequence[Record]) -> dict[MemoryId, tuple[MemoryId, float]]:
+        """Return what records of another system replace: memories that live here, or come with them."""
+        said = {old: (one.memory.id, moment) for one in taken for old, moment in one.replaces}
+        held = self._store.get([*said], frozenset(one.memory.scope for one in taken))
+        living = {identity for identity, memory in held.items() if memory.superseded_by is None}
+        living |= {one.memory.id for one in taken}
+        return {old: successor for old, successor in said.items() if old in living}
+
+    def _keys(self, taken: Sequence[tuple[int | str, Record]]) -> Iterator[tuple[tuple[Scope, str], Written]]:
+        for line, (memory, _, keys, *_) in taken:
             for key, content in keys.items():
                 known = self._store.written(memory.scope, key)
                 if known is None:

@@ -60,7 +60,9 @@ from .spaces import defers
 
 if TYPE_CHECKING:
     from ..config import load as settings
+    from ..ingest.embedding import Progress
     from ..protocols import Store
+    from .export import Imported, Item
     from .memories import Memories
     from .spaces import Calibrator, IndexWriter, Serving
 
@@ -464,6 +466,22 @@ class Facts:
         """Store whole memories as they are given, for importers; one transaction."""
         replaced = {one.supersedes: (one.id, one.created) for one in memories if one.supersedes is not None}
         self._write(memories, superseded=replaced)
+
+    def import_records(
+        self, items: Iterator[Item], *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Imported:
+        """Store records of another system, 256 in a transaction; what the store holds under their ids stays.
+
+        An interrupted import continues when called again with the same items.
+        """
+        from .export import Importer
+
+        importer = Importer(self._store, self._writer.write, None, self._language, self._clock())
+        done = importer.run(items, self._store.scopes(), dry_run, progress or (lambda *_: None))
+        if done.new and not dry_run:
+            self._store.settle(done.scopes)
+            self._calibrator.renew(sorted(done.scopes), progress)
+        return done
 
     def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Memory | EmbedOutcome:
         """Insert a fact if it is new and needs no further checks; else return the failures of the embedder."""
