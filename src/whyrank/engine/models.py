@@ -17,11 +17,13 @@ from .arguments import Scopes, share_of
 from .records import Backlog, ModelChange, SpaceState
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pinboard, PinnedEngine
     from ..ingest.embedding import Embedded, Progress
     from ..protocols import Embedder, Failure, Llm, Store
-    from .spaces import Calibrator, Roles, Serving, Space
+    from .spaces import Calibrator, FindVectors, Roles, Serving, Space
 
 Tick = Callable[[int, int, str], None]
 
@@ -119,6 +121,14 @@ class Models:
     def space(self) -> str:
         """Return the name of the active embedding space, or "" without an embedder."""
         return self._serving.space
+
+    def dimension(self) -> int | None:
+        """Return the dimension of the active space, as far as it is known."""
+        return self._store.dimensions(self.space) if self.space else None
+
+    def taking(self, find: FindVectors) -> AbstractContextManager[None]:
+        """Take the vectors of texts that `find` knows from there instead of the model, for importers."""
+        return self._serving.taking(find)
 
     def language_model(self, name: str | None = None) -> Llm:
         """Return the language model of this engine or its settings, or the model of the given name."""

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..analysis.document import READER_VERSION, entry_for
 from ..errors import ConfigError, ProviderUnavailable, StoreChanged, StoreError, WhyrankError
-from ..protocols import Changes, Embedder, Hint, Store
+from ..protocols import Changes, Embedder, Hint, Store, Vector
 from ..providers.registry import MissingModel
 from ..search.confidence import Calibration, is_due, keep_calibration, note_names
 from ..types.memory import Entry, Notice, Scope, visible
 from ..types.query import Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator
 
     from ..config import load as settings
     from ..ingest.embedding import Progress
 
 
+FindVectors = Callable[[Sequence[str]], Mapping[str, Vector]]
 NOTE = "spaces"
 _FORMAT = 1
 _EARLIER = "the vectors of these memories were made by an earlier whyrank and are still used"
@@ -85,6 +88,29 @@ class Active(NamedTuple):
     notices: tuple[Notice, ...] = ()
 
 
+class GivenVectors:
+    """An embedder that has the vectors of some texts from elsewhere, and asks the model for the others."""
+
+    def __init__(self, embedder: Embedder, find: FindVectors) -> None:
+        self._embedder = embedder
+        self._find = find
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the embedder has."""
+        return getattr(self._embedder, name)
+
+    def documents(self, texts: Sequence[str]) -> object:
+        """Return one vector per text."""
+        import numpy as np
+
+        known = self._find(texts)
+        rest = [text for text in dict.fromkeys(texts) if text not in known]
+        if not known:
+            return self._embedder.documents(texts)
+        made = dict(zip(rest, np.asarray(self._embedder.documents(rest), np.float32), strict=True)) if rest else {}
+        return np.stack([known.get(text, made.get(text)) for text in texts])  # type: ignore[arg-type]
+
+
 class Serving:
     """The embedder of the active space of a store; follows switches made by other processes.
 
@@ -99,11 +125,24 @@ class Serving:
         self._seen: tuple[str | None, Active] | None = None
         self._derived: Roles | None = None
         self._agreed = False
+        self._find: FindVectors | None = None
 
     @property
     def embedder(self) -> Embedder | None:
         """Return the embedder of the active space, or None for keyword search alone."""
-        return self.current().embedder
+        embedder = self.current().embedder
+        if self._find is None or embedder is None:
+            return embedder
+        return cast("Embedder", GivenVectors(embedder, self._find))
+
+    @contextmanager
+    def taking(self, find: FindVectors) -> Iterator[None]:
+        """Take the vectors of texts that `find` knows from there, as long as the context lasts."""
+        self._find = find
+        try:
+            yield
+        finally:
+            self._find = None
 
     @property
     def space(self) -> str:
