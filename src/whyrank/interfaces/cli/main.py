@@ -326,8 +326,11 @@ _FACTS = (
         _text("--scope", "S", "whose memories (global)", action=Once), _EVERYBODY,
         _text("--out", "FILE", "write into this file"),
     )),
-    Verb("import", "memories", "import_memories", "import memories of another store", (
-        _text("format", "FORMAT", "what wrote the file: whyrank"), _text("path", "PATH", "the file"), _DRY_RUN,
+    Verb("import", "migration", "import_memories", "import memories of another store or system", (
+        _text("format", "FORMAT", "what wrote them: whyrank, openclaw, clawhub, openvault, hybrid-mem, mcp-memory,"
+              " mem0, claude, chatgpt or jsonl"),
+        _text("path", "PATH", "the file or folder"), _DRY_RUN,
+        _text("--scope", "S", "whose memories those are that name no owner (global)", action=Once),
     )),
 )  # fmt: skip
 _MAINTENANCE = (

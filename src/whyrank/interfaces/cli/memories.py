@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from ...engine.copy import Copied
     from ...engine.engine import Engine
-    from ...engine.export import SkippedRecord
     from ...ingest.extraction.extractor import Extraction, Unused
     from ...ingest.extraction.ledger import PartRecord
     from ...storage.sqlite.check import Checkup, Finding
@@ -385,32 +384,6 @@ def confirm(asked: argparse.Namespace, what: str, prompt: str, answer: str, refu
     output.complain(prompt)
     if sys.stdin.readline().strip() != answer:
         raise refusal
-
-
-def import_memories(asked: argparse.Namespace) -> int:
-    """Import the memories of a file."""
-    with writable(asked) as engine, output.progress("import", quiet=asked.json) as tick:
-        done = engine.import_from(asked.format, asked.path, dry_run=asked.dry_run, progress=tick)
-    if asked.json:
-        data = {"new": done.new, "unchanged": done.unchanged, "pins": done.pins}
-        lists = {name: [one._asdict() for one in getattr(done, name)] for name in ("skipped", "bad")}
-        output.say_json({**data, **lists, "dry_run": done.dry_run})
-    else:
-        would = "would be " if done.dry_run else ""
-        output.say(f"{_memories(done.new)} {would}imported, {done.unchanged:,} unchanged")
-        if done.pins:
-            output.say(f"{counted(done.pins, 'pin')} {would}imported")
-        for what, lines in (("skipped", done.skipped), ("could not read", done.bad)):
-            _complain(what, lines)
-    return PARTLY_READ.exit_status if done.bad else OK
-
-
-def _complain(what: str, lines: Sequence[SkippedRecord]) -> None:
-    """Print the first skipped or unreadable lines with their reason, and count the others."""
-    for line, identity, reason in lines[:_LINES_SHOWN]:
-        output.complain(f"{what} line {line:,}{f' ({identity})' if identity else ''}: {reason}")
-    if len(lines) > _LINES_SHOWN:
-        output.complain(f"{what} {len(lines) - _LINES_SHOWN:,} more lines (--json names all of them)")
 
 
 def _memories(count: int) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...engine.records import Backlog, SpaceState
+    from ...ingest.pipeline import Report
     from ...search.confidence import Calibration
     from ...types.memory import Memory, Notice
     from ...types.results import Hit, Results
@@ -148,6 +149,26 @@ def place(memory: Memory) -> str:
     if not memory.source or not memory.source.path:
         return f"{memory.kind} in {memory.scope}"
     return on_one_line(str(memory.source))
+
+
+def show_ingest(report: Report) -> None:
+    """Print the report of an ingest."""
+    counts = [*report.files.items(), ("unchanged", report.unchanged)]
+    files = ", ".join(f"{count} {action}" for action, count in counts if count) or "none found"
+    would = "would be " if report.dry_run else ""
+    say(f"files: {files}")
+    embedded = "" if report.dry_run else f", {report.embedded} embedded"
+    say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed{embedded}")
+    if report.dry_run:
+        for path, action in report.plans:
+            before = f"  (was {on_one_line(report.renamed[path])})" if path in report.renamed else ""
+            say(f"  {action:8} {on_one_line(path)}{before}")
+    if report.without_vector:
+        say(f"without a vector: {report.without_vector} (they can be found by words)")
+    for path, reason, failed in report.skipped:
+        complain(f"{'could not read' if failed else 'skipped'} {path}: {reason}")
+    for path, remark in report.remarks:
+        complain(f"{path}: {remark}")
 
 
 def show_notices(notices: tuple[Notice, ...]) -> None:

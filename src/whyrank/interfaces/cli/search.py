@@ -53,7 +53,7 @@ def ingest(asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json(serialize.report(report))
     else:
-        _say_report(report)
+        output.show_ingest(report)
     return PARTLY_READ.exit_status if report.failed else OK
 
 
@@ -70,25 +70,6 @@ def writable(asked: argparse.Namespace) -> Iterator[Engine]:
         store = Path(place) / "memory.db"
         with open_engine(store, workspace=asked.workspace, embedding=asked.embedding) as engine:
             yield engine
-
-
-def _say_report(report: Any) -> None:
-    counts = {**report.files, "unchanged": report.unchanged}
-    files = ", ".join(f"{count} {action}" for action, count in counts.items() if count) or "none found"
-    would = "would be " if report.dry_run else ""
-    output.say(f"files: {files}")
-    embedded = "" if report.dry_run else f", {report.embedded} embedded"
-    output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed{embedded}")
-    if report.dry_run:
-        for path, action in report.plans:
-            before = f"  (was {on_one_line(report.renamed[path])})" if path in report.renamed else ""
-            output.say(f"  {action:8} {on_one_line(path)}{before}")
-    if report.without_vector:
-        output.say(f"without a vector: {report.without_vector} (they can be found by words)")
-    for path, reason, failed in report.skipped:
-        output.complain(f"{'could not read' if failed else 'skipped'} {path}: {reason}")
-    for path, remark in report.remarks:
-        output.complain(f"{path}: {remark}")
 
 
 def search(asked: argparse.Namespace) -> int:

@@ -1,0 +1,1 @@
+"""Connections to other systems; each is imported only when it is used."""
