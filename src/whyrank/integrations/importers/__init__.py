@@ -48,6 +48,7 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
+    "mcp-memory": Format("the JSONL file of the knowledge graph server", "mcp_memory"),
     "mem0": Format("a JSON export: a list of memories", "mem0"),
     "jsonl": Format("JSON lines, one memory each", "jsonl"),
 }
