@@ -50,6 +50,8 @@ class Format(NamedTuple):
 FORMATS: Mapping[str, Format] = {
     "mcp-memory": Format("the JSONL file of the knowledge graph server", "mcp_memory"),
     "mem0": Format("a JSON export: a list of memories", "mem0"),
+    "claude": Format("the export of claude.ai: the zip, or conversations.json", "claude"),
+    "chatgpt": Format("the export of ChatGPT: the zip, or conversations.json", "chatgpt"),
     "jsonl": Format("JSON lines, one memory each", "jsonl"),
 }
 
