@@ -48,6 +48,7 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
+    "openvault": Format("a chat file of SillyTavern, or its chat metadata as JSON", "openvault"),
     "hybrid-mem": Format("facts.db, or the folder with it and lancedb/", "hybrid_mem"),
     "mcp-memory": Format("the JSONL file of the knowledge graph server", "mcp_memory"),
     "mem0": Format("a JSON export: a list of memories", "mem0"),
