@@ -48,6 +48,8 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
+    "openclaw": Format("a workspace, or the folder with openclaw.json", "openclaw", has_files=True),
+    "clawhub": Format("a skill, or a folder of skills", "clawhub", has_files=True),
     "openvault": Format("a chat file of SillyTavern, or its chat metadata as JSON", "openvault"),
     "hybrid-mem": Format("facts.db, or the folder with it and lancedb/", "hybrid_mem"),
     "mcp-memory": Format("the JSONL file of the knowledge graph server", "mcp_memory"),
