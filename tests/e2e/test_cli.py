@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy", "worker",
+    "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy", "worker", "compare-with",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -67,6 +67,11 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
     "check": (["check"], "pins lost: 0 of 1", {"pins", "kept", "moved", "lost", "checked"}),
     "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
+    "compare-with": (
+        ["compare-with", "openclaw", "--queries", "QUESTIONS"],
+        "1 question: openclaw-2026-02 does not show",
+        {"system", "recipes", "settings", "queries", "lost"},
+    ),
     "mcp": (["mcp", "--print-config", "cursor"], ".cursor/mcp.json", {"client", "file", "config", "remark"}),
 }
 DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}
@@ -92,7 +97,9 @@ def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
         "BACKUP": engine.backup(workspace / "kept.db").path,
         "EXPORT": str(workspace / "kept.jsonl"),
         "LISTS": str(workspace / "lists.json"),
+        "QUESTIONS": str(workspace / "questions.txt"),
     }
+    Path(places["QUESTIONS"]).write_text("when does Suzy drink tea?\n", encoding="utf-8")
     engine.export(places["EXPORT"])
     lists = {"keyword": [["m_1", 8.5], ["m_2", 3.2]], "vector": [["m_2", 0.8]]}
     Path(places["LISTS"]).write_text(json.dumps(lists), encoding="utf-8")

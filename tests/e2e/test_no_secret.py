@@ -83,7 +83,7 @@ def shown_in(folder: Path) -> list[str]:
 def test_every_verb_has_its_line() -> None:
     """A verb that is added must be tried here."""
     new = set(VERBS) - set(COMMANDS) - ELSEWHERE
-    assert new <= {"backup", "restore", "import", "copy"}, new  # these ask no provider
+    assert new <= {"backup", "restore", "import", "copy", "compare-with"}, new  # none, or as ingest and search
 
 
 @pytest.mark.parametrize("faults", [(), ("401",) * 500, ("500",) * 500], ids=["well", "refused", "failing"])

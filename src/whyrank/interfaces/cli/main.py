@@ -410,6 +410,12 @@ _EVALUATION = (
     Verb("check", "evaluate", "check", "check whether pinned answers are still found", (
         _text("--recipe", "R", "how results are ranked (the one in the settings)"), *_PIN_SCOPES,
     )),
+    Verb("compare-with", "migration", "compare_with", "compare another system's ranking with the default", (
+        _text("system", "SYSTEM", "openclaw, hybrid-mem, clawhub or openvault"),
+        _text("--queries", "FILE", "your questions, one per line", required=True),
+        _text("--settings", "FILE", "openclaw.json: rank with these settings"),
+        _number("--limit", "how many results of each (that of the settings, else 6)"), _SEEN,
+    )),
     Verb("tune", "evaluate", "tune", "fit the ranking to these memories", (
         _SCOPES, _text("--recipe", "R", "the recipe to fit (the one in the settings)"),
         _number("--queries", "the most questions of all kinds (600)", default=600),

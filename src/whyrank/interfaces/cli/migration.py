@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...engine.export import FORMATS as OURS
 from ...errors import ConfigError
-from ...formatting import counted
+from ...formatting import counted, on_one_line
+from ...integrations.comparison import NEW, compare, policy_of
 from ...integrations.importers import format_named, import_into
 from .. import serialize
 from ..errors import OK, PARTLY_READ
 from . import output
 from .output import settings_of
-from .search import writable
+from .search import open_existing, writable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ...engine.export import Imported, SkippedRecord
+    from ...integrations.comparison import ComparedHit, ComparedQuery, Policy
     from ...integrations.importers import ImportReport
 
 _LINES_SHOWN = 20  # of each kind; --json has all
@@ -138,3 +143,85 @@ def _complain(what: str, lines: Sequence[SkippedRecord], before: str = "") -> No
 
 def _memories(count: int) -> str:
     return counted(count, "memory", "memories")
+
+
+_NARROWEST, _WIDEST = 60, 160  # columns of the table of a comparison
+_LOST, _WON = "-", "+"
+
+
+def compare_with(asked: argparse.Namespace) -> int:
+    """Compare the ranking of another system with the default one on the user's questions."""
+    policy = policy_of(asked.system, Path(asked.settings) if asked.settings else None)
+    if asked.limit is not None and asked.limit < 1:
+        raise ConfigError(f"--limit is {asked.limit}", "give 1 or more")
+    queries = _queries_in(Path(asked.queries))
+    with open_existing(asked) as engine, output.progress("compare", quiet=asked.json) as tick:
+        done = []
+        for one in compare(engine, queries, policy, limit=asked.limit, scope=asked.scope):
+            done.append(one)
+            tick(len(done), len(queries), one.query)
+    lost = {"old": sum(_count_lost(one.new) for one in done), "new": sum(_count_lost(one.old) for one in done)}
+    if asked.json:
+        output.say_json({
+            "system": asked.system,
+            "recipes": {"old": policy.recipe.name, "new": NEW},
+            "settings": [{**one._asdict(), "becomes": dict(one.becomes)} for one in policy.settings],
+            "queries": [_compared(one) for one in done],
+            "lost": lost,
+        })  # fmt: skip
+        return OK
+    _say_compared(done, policy)
+    output.say(
+        f"{counted(len(done), 'question')}: {policy.recipe.name} does not show {counted(lost['old'], 'hit')} of {NEW} "
+        f"({_WON}), {NEW} does not show {counted(lost['new'], 'hit')} of {policy.recipe.name} ({_LOST})"
+    )
+    return OK
+
+
+def _queries_in(file: Path) -> list[str]:
+    if not file.is_file():
+        raise ConfigError(f"there is no file {file}", "name a file with one question per line")
+    lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    queries = [line.strip() for line in lines if line.strip()]
+    if not queries:
+        raise ConfigError(f"{file} holds no question", "write one question per line")
+    return queries
+
+
+def _count_lost(hits: Sequence[ComparedHit]) -> int:
+    return sum(bool(hit.lost) for hit in hits)
+
+
+def _compared(one: ComparedQuery) -> dict[str, Any]:
+    return {"query": one.query, "verdict": one.verdict, "old": [*map(_hit, one.old)], "new": [*map(_hit, one.new)]}
+
+
+def _hit(hit: ComparedHit) -> dict[str, Any]:
+    place = serialize.location(hit.memory)
+    told = {"id": hit.memory.id, **place, "title": hit.memory.title, "text": hit.memory.text}
+    return {**told, "score": hit.score, "confidence": hit.confidence, "lost": hit.lost or None}
+
+
+def _say_compared(done: Sequence[ComparedQuery], policy: Policy) -> None:
+    """Print the hits of both side by side, and below them why a marked one is not shown by the other."""
+    width = min(_WIDEST, max(_NARROWEST, shutil.get_terminal_size().columns)) // 2 - 2
+    for one in done:
+        output.say(output.bold(one.query))
+        output.say(f"  {policy.recipe.name:{width}}  {NEW} (verdict: {one.verdict})")
+        pairs = zip_longest(one.old, one.new)
+        for rank, (old, new) in enumerate(pairs, 1):
+            output.say(f"  {_cell(rank, old, _LOST, width):{width}}  {_cell(rank, new, _WON, width)}".rstrip())
+        for mark, hits in ((_LOST, one.old), (_WON, one.new)):
+            for rank, hit in enumerate(hits, 1):
+                if hit.lost:
+                    output.say(output.dim(f"    {mark}{rank}: {on_one_line(hit.lost)}"))
+        output.say()
+
+
+def _cell(rank: int, hit: ComparedHit | None, mark: str, width: int) -> str:
+    if hit is None:
+        return ""
+    name = on_one_line(output.heading(hit.memory))
+    sure = "    " if hit.confidence is None else f"{hit.confidence:4.0%}"
+    cell = f"{mark if hit.lost else ' '}{rank:2}. {sure}  {name}"
+    return cell if len(cell) <= width else f"{cell[: width - 1]}…"
