@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -194,6 +195,30 @@ def test_the_settings_of_another_system_are_what_the_page_makes_of_them(tmp_path
     assert (config["ranking.recency_weight"], config["ranking.recency_half_life_days"]) == (1.0, 14)
     changed = [key for key, value in config.values.items() if value.origin != "default"]
     assert all(f"`{key}" in page for key in changed if key != "ranking.recency_half_life_days"), changed
+
+
+def test_the_page_on_other_systems_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/how-to/come-from-another-system.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    shutil.copytree(ROOT / "examples/memory", "memory")
+    [lines] = re.findall(r"```json\n(.*?)```", page, flags=re.S)
+    Path("lines.jsonl").write_text(lines, encoding="utf-8")
+    memories = [{"memory": "Suzy prefers tea", "user_id": "42", "mood": 1}, {"id": "b7", "memory": 7}]
+    Path("export.json").write_text(json.dumps(memories), encoding="utf-8")
+    Path("questions.txt").write_text("what does Suzy drink in the morning?\n", encoding="utf-8")
+    assert main(["import", "jsonl", "lines.jsonl", "--store", "lines.db"]) == 0
+    assert capsys.readouterr().out == "3 memories imported, 0 unchanged\n"
+    assert main(["ingest", "memory"]) == 0
+    capsys.readouterr()
+    shown = re.findall(r"```console\n\$ whyrank (.*?)\n(.*?)```", page, flags=re.S)
+    assert len(shown) == 2
+    for command, printed in shown:
+        main(command.split())
+        told = capsys.readouterr()
+        assert told.out + told.err == printed
 
 
 def test_the_page_on_models_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
