@@ -94,7 +94,9 @@ def test_an_export_is_read_out_of_its_archive(bring: Bring, engine: whyrank.Engi
             archive.writestr(f"export/conversations-00{number}.json", json.dumps([one]))
         archive.writestr("../outside.json", "[]")
         archive.writestr("user.json", "{}")
-    assert bring("chatgpt", tmp_path / "export.zip").new == 2
+    done = bring("chatgpt", tmp_path / "export.zip")
+    assert done.new == 2
+    assert [one.line for one in done.skipped] == ["../outside.json", "user.json"]
     assert {turn.session for turn in engine.list()} == {"chatgpt/g0", "chatgpt/g1"}
     assert not (tmp_path.parent / "outside.json").exists()
 
@@ -135,3 +137,16 @@ def test_messages_without_text_and_exports_of_others_are_reported(bring: Bring, 
         archive.writestr("chat.html", "")
     with pytest.raises(ConfigError, match=r"there is no conversations\.json"):
         bring("chatgpt", tmp_path / "other.zip")
+
+
+def test_damaged_archives_are_named(bring: Bring, tmp_path: Path) -> None:
+    file = tmp_path / "export.zip"
+    conversations = [claude(said("human", f"note {number} " * 50), uuid=f"c{number}") for number in range(400)]
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps(conversations))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100] + bytes(byte ^ 0xFF for byte in whole[100:200]) + whole[200:])
+    done = bring("claude", file)
+    assert not done.is_whole
+    file.write_bytes(whole[:-30])  # half downloaded: no list of members at its end
+    assert not bring("claude", file).is_whole

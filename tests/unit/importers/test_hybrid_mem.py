@@ -119,6 +119,12 @@ def test_what_expired_is_left_out_and_what_was_withdrawn_is_no_longer_valid(
     assert {memory.text for memory in engine.list(as_of=MARCH + 1)} == {"withdrawn", "lost", "later"}
 
 
+def test_a_fact_that_was_withdrawn_at_once_is_not_valid(engine: whyrank.Engine, bring: Bring, tmp_path: Path) -> None:
+    times = {"valid_from": MARCH + 5, "superseded_at": MARCH + 5}
+    assert bring("hybrid-mem", written(tmp_path, {"text": "a slip", **times})).new == 1
+    assert engine.list() == []
+
+
 def test_a_second_import_stores_nothing_new(bring: Bring, tmp_path: Path) -> None:
     file = written(tmp_path, {"text": "tea", "superseded_by": "f1"}, {"text": "coffee"}, {"text": "TEA"})
     assert bring("hybrid-mem", file).new == 3
@@ -184,10 +190,11 @@ def test_vectors_of_the_same_model_are_taken_over_and_others_are_not(
     file = written(
         tmp_path, {"text": "tea", "embedding_model": "tiny-3"}, {"text": "milk", "embedding_model": "other-model"}
     )
-    rows = [{"id": f"f{number}", "text": "", "vector": [1.0, 0.0, 0.0]} for number in range(2)]
+    rows = [{"id": f"f{number}", "text": "", "vector": [1.0, 0.0, 0.0]} for number in range(3)]
     lancedb.connect(tmp_path / "lancedb").create_table("memories", rows)
     done = import_into(embedding, "hybrid-mem", file)
     assert embedder.asked == ["milk"]
+    assert [one.reason for one in done.skipped] == ["1 row is of no fact of the database: deleted or pruned there"]
     assert (done.vectors.offered, done.vectors.taken) == (2, 1)
     assert dict(done.vectors.refused) == {"they are of other-model, and this store embeds with openai/tiny-3": 1}
     assert embedding.search("zzz").hits[0].memory.text == "tea"  # its vector is that of every question

@@ -24,6 +24,7 @@ _TEXTS = ("text", "multimodal_text", "code")
 
 def records(path: Path, scope: Scope, findings: Findings) -> Iterator[Item]:
     """Yield a turn for every message of users and the assistant on the current branch."""
+    findings.left_out += [(name, "it holds no conversations") for name in streams.others(path, "conversations")]
     for name, stream in streams.parts(path, "conversations", WHAT):
         number = 0
         try:

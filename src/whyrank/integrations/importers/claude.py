@@ -28,6 +28,7 @@ _MESSAGE = frozenset({
 
 def records(path: Path, scope: Scope, findings: Findings) -> Iterator[Item]:
     """Yield a turn for every message that holds text."""
+    findings.left_out += [(name, "it holds no conversations") for name in streams.others(path, "conversations")]
     for name, stream in streams.parts(path, "conversations", WHAT):
         number = 0
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.export import Item, Record
 from ...errors import ConfigError
+from ...formatting import counted
 from ...types.memory import LIFETIMES
 from . import streams
 from .records import (
@@ -96,6 +97,9 @@ class _Facts:
         """Yield the rows; a fact that was replaced by one that is gone is no longer valid."""
         held = {str(row[0]) for row in self._connection.execute("SELECT id FROM facts")}
         self._successors = {old for new, olds in self._replaced.items() if new in held for old, _ in olds}
+        if orphans := len(self._vectors.keys() - held):
+            told = counted(orphans, "row is", "rows are")
+            self._findings.left_out.append((LANCE, f"{told} of no fact of the database: deleted or pruned there"))
         order = "created_at, rowid" if "created_at" in self._names else "rowid"
         for row in self._connection.execute(f"SELECT * FROM facts ORDER BY {order}"):
             said = dict(row)
@@ -134,8 +138,8 @@ class _Facts:
             "attribute": key,
             "decay": decay,
             "date": times["source_date"],
-            "valid_from": began if began != created else None,
-            "valid_until": ended if began is None or ended is None or ended > began else None,
+            "valid_from": None if began == created or (began and ended and ended <= began) else began,
+            "valid_until": ended,
             "trust": "agent",
             "metadata": filled({**{name: said.get(name) for name in _IN_METADATA}, "category": other}),
         }
@@ -189,7 +193,11 @@ def _lance(folder: Path, findings: Findings) -> Mapping[str, Any]:
     try:
         table = lancedb.connect(folder).open_table(_TABLE)
         rows = table.search().select(["id", "vector"]).limit(table.count_rows()).to_batches(_LANCE_ROWS)
-        return {row["id"]: row["vector"] for batch in rows for row in batch.to_pylist()}
+        vectors: dict[str, Any] = {}
+        for batch in rows:
+            table_rows = batch.column("vector").flatten().to_numpy().reshape(batch.num_rows, -1)
+            vectors |= zip(batch.column("id").to_pylist(), table_rows, strict=True)
+        return vectors
     except Exception as error:  # whatever LanceDB throws, the facts are there
         findings.unread.append((folder.name, f"its table {_TABLE} cannot be read: {str(error)[:200]}"))
         return {}

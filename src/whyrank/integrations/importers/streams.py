@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+import zlib
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 MOST_CHARACTERS = 64 * 1024 * 1024  # of one record: longer ones are no memory, and would be read into memory whole
+MOST_OF_A_FILE = 512 * 1024 * 1024  # characters of a file that is one record, such as a chat with its embeddings
 _PIECE = 1024 * 1024  # bytes read at once
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
@@ -31,8 +33,9 @@ class Unreadable(Exception):
 class _Reader:
     """Reads JSON values from a stream, one after the other."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], most: int = MOST_CHARACTERS) -> None:
         self._stream = stream
+        self._most = most
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text = ""
         self._at = 0
@@ -79,14 +82,14 @@ class _Reader:
         if self._has_ended:
             return False
         waiting = len(self._text) - self._at
-        if waiting > MOST_CHARACTERS:
-            raise Unreadable(f"a record is longer than {MOST_CHARACTERS:,} characters")
+        if waiting > self._most:
+            raise Unreadable(f"a record is longer than {self._most:,} characters")
         try:
             data = self._stream.read(max(_PIECE, waiting))
             text = self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             raise Unreadable("it is not UTF-8") from error
-        except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise Unreadable(f"it cannot be read: {error}") from error
         self._has_ended = not data
         self._text, self._at = self._text[self._at :] + text, 0
@@ -139,7 +142,7 @@ def _broken(reader: _Reader) -> str:
 def first_value(file: Path) -> Any:
     """Return the first JSON value of a file: all of it, or the first line of a log."""
     with file.open("rb") as stream:
-        return _Reader(stream).value()
+        return _Reader(stream, MOST_OF_A_FILE).value()
 
 
 def check_file(file: Path, what: str) -> None:
@@ -168,7 +171,7 @@ def parts(path: Path, stem: str, what: str) -> Iterator[tuple[str, IO[bytes]]]:
         with path.open("rb") as stream:
             yield path.name, stream
         return
-    with zipfile.ZipFile(path) as archive:
+    with _archive(path) as archive:
         wanted = re.compile(rf"(?:.*/)?{stem}[^/]*\.json")
         names = sorted(one for one in archive.namelist() if wanted.fullmatch(one))
         if not names:
@@ -182,6 +185,25 @@ def parts(path: Path, stem: str, what: str) -> Iterator[tuple[str, IO[bytes]]]:
                 ) from error
             with member:
                 yield name, member
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise ConfigError(f"{path} is damaged: {error}", "export it again") from error
+
+
+def others(path: Path, stem: str) -> list[str]:
+    """Return the names of the other JSON files of an export, which are not read."""
+    if path.is_dir():
+        names = [one.name for one in path.glob("*.json")]
+    elif path.is_file() and zipfile.is_zipfile(path):
+        with _archive(path) as archive:
+            names = [one for one in archive.namelist() if one.endswith(".json")]
+    else:
+        names = []
+    return sorted(one for one in names if not one.rpartition("/")[2].startswith(stem))
 
 
 _COPY_ATTEMPTS = 5
