@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "tags that a model reads and nobody sees",
-        "interfaces/sanitize.py",
+        "analysis/sanitize.py",
         "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff",
         "\\U0001d173-\\U0001d17a",
         "tests/unit/interfaces/test_characters.py tests/unit/interfaces/test_quoting.py",
@@ -699,14 +699,14 @@ MUTANTS = (
     ),
     Mutant(
         "a memory's lines not marked",
-        "interfaces/mcp/server.py",
+        "analysis/sanitize.py",
         'f"{QUOTE}{visible(line)}" for line in',
         "visible(line) for line in",
         "tests/unit/interfaces/test_quoting.py",
     ),
     Mutant(
         "lines of a memory cut at line feeds alone",
-        "interfaces/mcp/server.py",
+        "analysis/sanitize.py",
         "one.text.splitlines() or",
         'one.text.split("\\n") or',
         "tests/unit/interfaces/test_quoting.py",

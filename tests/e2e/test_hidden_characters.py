@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whyrank
-from whyrank.interfaces.sanitize import HIDDEN
+from whyrank.analysis.sanitize import HIDDEN
 
 from .conftest import STORE, Run
 from .test_mcp_texts import call as called

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from whyrank.analysis.sanitize import visible_data
 from whyrank.interfaces import serialize
-from whyrank.interfaces.sanitize import visible_data
 
 from .agents import listening, over_http, over_stdio, run, told
 from .conftest import NOTES, STORE, Run

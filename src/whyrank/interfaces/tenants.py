@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..analysis.sanitize import visible
 from ..config import load as settings
 from ..engine.arguments import scope_of
 from ..errors import ConfigError, StoreError
 from ..ingest.walk import settled
 from .auth import token_from
-from .sanitize import visible
 
 if TYPE_CHECKING:
     import argparse

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyrank.analysis.sanitize import EMOJI, HIDDEN, JOINING, visible, visible_data, visible_json, whole_characters
 from whyrank.interfaces.http.app import PAGE
-from whyrank.interfaces.sanitize import EMOJI, HIDDEN, JOINING, visible, visible_data, visible_json, whole_characters
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 

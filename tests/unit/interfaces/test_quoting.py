@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.interfaces.mcp.server import Quoted, about, fenced, one_line
+from whyrank.analysis.sanitize import Quoted, fenced, one_line
+from whyrank.interfaces.mcp.server import about
 from whyrank.types.memory import Memory, Scope, Source
 
 _FENCE = re.compile(r"<(memory-[0-9a-f]{8})")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...analysis.sanitize import visible, visible_json
 from ...analysis.snippets import snippet
 from ...config import load as settings
 from ...formatting import counted, on_one_line
 from ..errors import FORMAT
-from ..sanitize import visible, visible_json
 from ..serialize import UNREMARKABLE, moment
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from ... import __version__
-from ..sanitize import visible
+from ...analysis.sanitize import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -33,10 +33,10 @@ from mcp_types import (
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
+from ...analysis.sanitize import whole_characters
 from ..asgi_server import check_head, server_config, stop_signals
 from ..auth import SLOW_BODY, App, AuthPolicy, Left, Receive, Refusal, Send, authenticated, body_of, refuse
 from ..errors import FORMAT
-from ..sanitize import whole_characters
 
 if TYPE_CHECKING:
     import socket
