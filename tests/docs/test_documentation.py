@@ -173,6 +173,7 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "back-up",
         "copy-a-store",
         "worker",
+        "recall",
     ],
 )
 def test_the_pages_with_an_example_say_what_it_prints(

@@ -76,7 +76,7 @@ def _done(engine: Engine, act: Act) -> Any:
     if act.verb == "recall":
         return engine.mark_used(*known, scope=scope)
     if act.verb == "prune":
-        return [memory.id for memory in engine.prune(scope=scope)]
+        return [memory.id for memory in engine.memories.prune(scope=scope)]
     if act.verb == "forget":
         return engine.forget(*known, scope=scope)
     return engine.memories.forget_scope(scope)

@@ -325,7 +325,7 @@ def test_what_is_out_of_its_time_when_it_is_said_is_told_listed_and_not_pruned(e
     assert engine.list(as_of=clock.now - 2 * DAY) == [over.memory]
     assert [hit.id for hit in engine.search("Suzy", as_of=clock.now - 2 * DAY)] == [over.memory.id]
     assert engine.list(as_of=clock.now + 2 * DAY) == [later.memory]
-    assert engine.prune() == []
+    assert engine.memories.prune() == []
     assert codes(engine.facts.revise(later.memory.id, valid_from=None, valid_until=clock.now)) == ["over-already"]
 
 
@@ -424,11 +424,11 @@ def test_what_expired_is_not_found_not_revived_by_recall_and_pruned(engine: Engi
     assert not engine.search("tea").hits
     engine.mark_used(gone.id)
     assert [memory.id for memory in engine.list(expired=True)] == [gone.id]
-    assert [memory.id for memory in engine.prune(dry_run=True)] == [gone.id]
+    assert [memory.id for memory in engine.memories.prune(dry_run=True)] == [gone.id]
     assert engine.status().memories == 2
     clock.now += 14 * DAY
-    assert [memory.id for memory in engine.prune()] == [gone.id]  # of user:1 nothing is seen
-    assert [memory.id for memory in engine.prune(every_scope=True)] == [kept.id]
+    assert [memory.id for memory in engine.memories.prune()] == [gone.id]  # of user:1 nothing is seen
+    assert [memory.id for memory in engine.memories.prune(every_scope=True)] == [kept.id]
     assert engine.status().memories == 0
 
 

@@ -28,7 +28,7 @@ PUBLIC = {
 ENGINE = {
     "add", "add_documents", "backup", "calibrate", "close", "config", "doctor", "export", "facts", "forget", "get",
     "history", "import_from", "ingest", "ingest_files", "list", "maintenance", "mark_used", "memories", "models",
-    "pins", "pool", "prune", "search", "status", "tune", "update", "why",
+    "pins", "pool", "recall", "search", "status", "tune", "update", "why",
 }  # fmt: skip
 
 

@@ -236,6 +236,21 @@ SETTINGS: dict[str, Setting] = {
             _optional(_whole(1, MAX_TIMEOUT_MS)),
             "time limit of a search; unset: none, over HTTP and MCP 10 s",
         ),
+        Setting(
+            "recall.max_tokens", 600, _whole(1, 100_000), "how many tokens a recall may inject, its frame included"
+        ),
+        Setting("recall.limit", 3, _whole(1, 100), "how many memories a recall may inject"),
+        Setting(
+            "recall.min_confidence",
+            0.2,
+            _number(0, 1),
+            "the confidence below which a recall leaves a memory out; 0.8: only what a search calls found",
+        ),
+        Setting("recall.ingested", True, _switch, "whether a recall may inject memories of ingested files"),
+        Setting(
+            "recall.timeout_ms", 400, _whole(1, MAX_TIMEOUT_MS), "time limit of `whyrank hook`, which is silent then"
+        ),
+        Setting("recall.log", True, _switch, "whether recalls are logged beside the store; sessions depend on it"),
         Setting("pins", None, _optional_text, "the file of pins, relative to the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk is repeated in the next one"),

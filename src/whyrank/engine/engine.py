@@ -37,6 +37,8 @@ from .facts import Facts, Fields
 from .maintenance import LOSSES, Maintenance, stale_notices
 from .memories import Memories
 from .models import Models
+from .recall import Recaller
+from .recall_log import log_file
 from .records import Forgotten
 from .spaces import Calibrator, IndexWriter, Makers, Serving, defers
 
@@ -80,6 +82,7 @@ RENAMED = {
     "replaced": "memories.replaced",
     "left_out": "memories.extraction_rejects",
     "forget_scope": "memories.forget_scope",
+    "prune": "memories.prune",
     "pin": "pins.add",
     "unpin": "pins.remove",
     "check": "pins.check",
@@ -107,7 +110,7 @@ RENAMED = {
 }
 
 
-COLLABORATORS = ("facts", "maintenance", "memories", "models", "pins")
+COLLABORATORS = ("facts", "maintenance", "memories", "models", "pins", "recall")
 
 
 def asked_again(read: Callable[P, Done]) -> Callable[P, Done]:
@@ -193,7 +196,8 @@ def _named(scope: Scopes) -> list[str]:
 class Engine:
     """A memory store that can be searched and explains its ranking.
 
-    `facts`, `memories`, `pins`, `models` and `maintenance` hold what is asked for less often.
+    `facts`, `memories`, `pins`, `models` and `maintenance` hold what is asked for less often. `recall(turn)` says what
+    an agent should be reminded of, and keeps a log.
     """
 
     def __init__(
@@ -220,6 +224,7 @@ class Engine:
         self._writer = IndexWriter(store, self._serving, config, clock)
         self._calibrator = Calibrator(store, self._serving, config, clock)
         self.pins = Pins(self)
+        self.recall = Recaller(self.search, config, clock)
         self.memories = Memories(store, config, clock)
         self.facts = Facts(store, self._serving, self._writer, self._calibrator, self.memories, config, clock)
         self.models = Models(
@@ -525,17 +530,6 @@ class Engine:
         """Delete memories by their exact ids, all or none; with `purge` no byte of them stays."""
         return self.memories.forget(*identities, scope=scope, purge=purge)
 
-    def prune(
-        self,
-        *,
-        scope: Scopes = None,
-        every_scope: bool = False,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> Sequence[Memory]:
-        """Delete and return the expired memories that the scope sees, or those of every scope."""
-        return self.memories.prune(scope=scope, every_scope=every_scope, dry_run=dry_run, progress=progress)
-
     # -- files -----------------------------------------------------------------------------------------------
 
     def ingest(
@@ -742,7 +736,8 @@ class Engine:
     def _refuse_own(self, file: Path) -> None:
         """Refuse to overwrite a file of the store with an export or a backup of it."""
         store = self.config.store_file
-        own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")} | {self.config.pins}
+        own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")}
+        own |= {self.config.pins, log_file(self.config)}
         if file.absolute().resolve() in {path.resolve() for path in own}:
             raise ConfigError(f"{file} belongs to the store itself", "name another file")
 

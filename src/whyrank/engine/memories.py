@@ -24,6 +24,7 @@ from .arguments import (
     scopes_of,
     visible_scopes,
 )
+from .recall_log import RecallLog, log_file
 from .records import Forgotten, shown_in_part
 
 if TYPE_CHECKING:
@@ -163,6 +164,9 @@ class Memories:
         held = self._store.status("", frozenset({owner})).memories  # what waits to be indexed among them
         notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
         done = self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
+        log = RecallLog(log_file(self._config))
+        if not log.erase(str(owner)):
+            done = done._replace(remains=(*done.remains, f"{log.file} holds recalls of {owner}: remove that file"))
         return done._replace(remains=(*done.remains, *self._named_still(owner))) if purge else done
 
     def _named_still(self, owner: Scope) -> Iterator[str]:

@@ -637,7 +637,9 @@ def _confirm_forgetting(asked: argparse.Namespace) -> None:
 def prune(asked: argparse.Namespace) -> int:
     """Remove expired memories."""
     with open_existing(asked) as engine, output.progress("prune", quiet=asked.json or asked.dry_run) as tick:
-        gone = engine.prune(scope=asked.scope, every_scope=asked.every_scope, dry_run=asked.dry_run, progress=tick)
+        gone = engine.memories.prune(
+            scope=asked.scope, every_scope=asked.every_scope, dry_run=asked.dry_run, progress=tick
+        )
     if asked.json:
         ids = [memory.id for memory in gone]
         output.say_json({"pruned": ids, "dry_run": asked.dry_run})
