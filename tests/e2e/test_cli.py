@@ -24,8 +24,10 @@ VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
     "mcp", "reindex", "doctor", "backup", "restore", "import", "rank", "copy", "worker", "compare-with",
+    "recall",
 )  # fmt: skip
-SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
+# Run by others than people: `test_serving.py` and `test_recall.py` have them.
+SERVERS = ("serve", "hook")
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
@@ -48,6 +50,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "forget": (["forget", "OLD"], "forgot m_", {"forgotten", "memories", "remains"}),
     "search": (["search", "green tea"], "notes/tea.md:7-9", {"query", "verdict", "notices", "hits", "timings"}),
     "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
+    "recall": (["recall", "green tea"], "> Suzy drinks green tea", {"id", "text", "verdict", "reason", "memories"}),
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
     "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
     "rank": (["rank", "LISTS"], " 1. m_2  score 0.9919", {"recipe", "runs", "notices", "hits"}),

@@ -39,6 +39,8 @@ COMMANDS: dict[str, list[str]] = {
     "add": ["add", "the tin is blue"],
     "update": ["update", "m_aaaaaaaaaaaaaaaa", "--name", "tin"],
     "forget": ["forget", "m_aaaaaaaaaaaaaaaa"],
+    "recall": ["recall", "green tea"],
+    "hook": ["hook", "claude-code"],
     "recalled": ["recalled", "m_aaaaaaaaaaaaaaaa"],
     "copy": ["copy", ".whyrank/memory.db", "copy.db"],
     "reindex": ["reindex"],

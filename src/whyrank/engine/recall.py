@@ -176,9 +176,7 @@ class Recaller:
         trusted = (hit for hit in found.hits if hit.memory.trust in self._trusts)
         verdict = _verdict(max((hit.confidence or 0.0 for hit in trusted), default=0.0))
         if not allowed:
-            first = left_out[0].reason
-            others = f", and {counted(len(left_out) - 1, 'other')} left out" if len(left_out) > 1 else ""
-            return _nothing(verdict, f"the best match was left out: {first}{others}", notices, left_out)
+            return _nothing(verdict, f"the best match was left out: {left_out[0].reason}", notices, left_out)
         given, text = packed(allowed, asked.budget, self._config["recall.limit"])
         left_out += [_left_out(hit.memory, "no room is left") for hit in allowed if hit not in given]
         if not given:

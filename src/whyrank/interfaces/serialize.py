@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # only objects that exist are serialized: their modules need 
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..config.load import Config
+    from ..engine.recall import RecallTrail, Reminder
+    from ..engine.recall_log import Citation, RecallEntry
     from ..engine.records import Added, Backlog, Changed, Forgotten, SpaceState
     from ..evaluation.compare import Agreement
     from ..evaluation.pins import Pin, PinCheck
@@ -71,6 +73,44 @@ def hit(found: Hit, terms: tuple[str, ...], *, explain: bool) -> dict[str, Any]:
         "also": [str(memory.source) for memory in found.also],
     }
     return {**data, "trail": [step(taken) for taken in found.trail]} if explain else data
+
+
+def reminder(given: Reminder) -> dict[str, Any]:
+    """Return what an agent is to be reminded of."""
+    return {
+        **fields(given, "id text verdict reason tokens"),
+        "memories": [_citation(one) for one in given.memories],
+        "left_out": [one._asdict() for one in given.left_out],
+        "notices": notices(given.notices),
+        "format": FORMAT,
+    }
+
+
+def _citation(one: Citation) -> dict[str, Any]:
+    return fields(one, "id citation confidence score")
+
+
+def recall_entry(entry: RecallEntry) -> dict[str, Any]:
+    """Return one line of the log of recalls."""
+    return {
+        **fields(entry, "id session scopes host query verdict reason budget tokens milliseconds"),
+        "time": moment(entry.time),
+        "given": [_citation(one) for one in entry.given],
+        "left_out": [one._asdict() for one in entry.left_out],
+    }
+
+
+def recall_trail(told: RecallTrail) -> dict[str, Any]:
+    """Return a recall with the trails of what it gave, as a search of today computes them."""
+    memories = [
+        {
+            **_citation(one.given),
+            "score_now": None if one.hit is None else one.hit.score,
+            "trail": [] if one.hit is None else [step(taken) for taken in one.hit.trail],
+        }
+        for one in told.memories
+    ]
+    return {"recall": recall_entry(told.entry), "memories": memories, "format": FORMAT}
 
 
 def step(taken: Step) -> dict[str, Any]:

@@ -175,6 +175,7 @@ def _choice(what: str, names: Sequence[str]) -> dict[str, Any]:
 
 BESIDE_THE_STORE = ""  # value of `--keep` without a file
 CLIENTS = ("claude-code", "claude-desktop", "cursor", "openclaw", "vscode")
+HOOKED = ("claude-code", "codex", "cursor", "gemini", "openclaw")
 HOST = "127.0.0.1"
 MCP_PORT = 8642
 HTTP_PORT = 8643
@@ -264,8 +265,9 @@ _SEARCH = (
         _number("--timeout-ms", "answer with what was found so far after N milliseconds"), _EXPAND,
     )),
     Verb("why", "search", "why", "explain a rank, or an absence", (
-        _option("query", help="the question that was asked"),
-        _text("id", "ID-OR-PATH", "the memory in question, or its file"),
+        _option("query", nargs="?", help="the question that was asked"),
+        _text("id", "ID-OR-PATH", "the memory in question, or its file", nargs="?"),
+        _text("--recall", "ID", "explain a recall, by its id in `whyrank recall --log`"),
         _text("--over", "ID-OR-PATH", "another memory: show what would swap the two"),
         _number("--limit", "how many results were requested"), _ADVANCED, *_FILTERS,
         _text("--recipe", "R", "how results are ranked"), _EXPAND,
@@ -331,6 +333,19 @@ _FACTS = (
               " mem0, claude, chatgpt or jsonl"),
         _text("path", "PATH", "the file or folder"), _DRY_RUN,
         _text("--scope", "S", "whose memories those are that name no owner (global)", action=Once),
+    )),
+)  # fmt: skip
+_AGENTS = (
+    Verb("recall", "recall", "recall", "what an agent should be reminded of now, or nothing", (
+        _text("text", "TEXT", "the turn of the conversation; - reads it from standard input", nargs="*"), _SEEN,
+        _number("--max-tokens", "the most tokens to inject, frame included (recall.max_tokens)"),
+        _text("--session", "ID", "give nothing twice in this session", default=""),
+        _flag("--log", "print what was given when, or why nothing was"),
+        _number("--limit", "how many recalls of the log (20)"),
+    )),
+    Verb("hook", "hook", "hook", "the same for the hook of a host, which it never breaks", (
+        _text("host", "HOST", f"one of {', '.join(HOOKED)}", type=one_of("host", HOOKED)), _SEEN,
+        _number("--max-tokens", "the most tokens to inject, frame included (recall.max_tokens)"),
     )),
 )  # fmt: skip
 _MAINTENANCE = (
@@ -445,6 +460,7 @@ FAMILIES: dict[str, tuple[Verb, ...]] = {
     "search": _SEARCH,
     "files": _FILES,
     "facts": _FACTS,
+    "agents": _AGENTS,
     "maintenance": _MAINTENANCE,
     "evaluation": _EVALUATION,
     "servers": _SERVERS,
@@ -480,7 +496,7 @@ def add_verb(verbs: argparse._SubParsersAction[Parser], common: Parser, verb: Ve
 
 _NEEDED = {"serve": ("starlette", "uvicorn", "prometheus_client")}  # packages of an extra, by verb
 # Verbs whose answer holds these notices, and verbs that work without settings.
-_WITHOUT_WARNING = frozenset({"search", "rank", "recipes", "config"})
+_WITHOUT_WARNING = frozenset({"search", "rank", "recipes", "config", "hook"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -512,6 +528,11 @@ def _leave_output() -> None:
 
 
 def _told(given: list[str]) -> int:
+    status = _answered(given)
+    return OK if given[:1] == ["hook"] else status  # a host may take a failure of a hook for a refusal of the prompt
+
+
+def _answered(given: list[str]) -> int:
     try:
         return _run(given)
     except WhyrankError as error:
@@ -581,7 +602,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = build(*(family for family, verbs in FAMILIES.items() if given and VERBS.get(given[0]) in verbs))
     _check_options(given, parser)
     asked, rest = parser.parse_known_args(given)
-    if rest[:1] == ["--"] and asked.verb in ("search", "add"):
+    if rest[:1] == ["--"] and asked.verb in ("search", "add", "recall"):
         words = asked.query if asked.verb == "search" else asked.text
         words += rest[1:]
         rest = []

@@ -86,7 +86,11 @@ def search(asked: argparse.Namespace) -> int:
 
 
 def why(asked: argparse.Namespace) -> int:
-    """Explain a rank or an absence."""
+    """Explain a rank, an absence, or a recall."""
+    if asked.recall is not None:
+        return _why_recalled(asked)
+    if asked.query is None or asked.id is None:
+        raise ConfigError("a question and a memory are needed", "whyrank why QUERY ID, or whyrank why --recall ID")
     with open_existing(asked) as engine:
         wanted = name_of(engine, asked.id, asked.scope)
         over = asked.over and name_of(engine, asked.over, asked.scope)
@@ -97,6 +101,18 @@ def why(asked: argparse.Namespace) -> int:
         return OK
     output.say(str(answer))
     output.show_notices(() if isinstance(answer, Why) else answer.notices)
+    return OK
+
+
+def _why_recalled(asked: argparse.Namespace) -> int:
+    if asked.query is not None or asked.over is not None:
+        raise ConfigError("--recall takes no question and no --over", "whyrank why --recall ID")
+    with open_existing(asked) as engine:
+        trail = engine.recall.why(asked.recall)
+    if asked.json:
+        output.say_json(serialize.recall_trail(trail))
+    else:
+        output.say(str(trail))
     return OK
 
 
