@@ -53,6 +53,19 @@ def test_a_fact_lives_its_life(server: Serving) -> None:
     assert (missing.status_code, code_of(missing)) == (404, "not-found")
 
 
+def test_a_turn_is_answered_by_what_the_library_would_inject(server: Serving, engine: whyrank.Engine) -> None:
+    def posted(**asked: Any) -> Any:
+        return server.client.post("/v1/recall", json={"turn": "what does Suzy drink in the morning?", **asked}).json()
+
+    own = serialize.reminder(engine.recall("what does Suzy drink in the morning?", budget=300))
+    assert {**posted(max_tokens=300), "id": ""} == {**own, "id": ""}
+    given = [bool(posted(session="s")["text"]) for _ in range(2)]
+    assert given == [True, False]
+    nothing = server.client.post("/v1/recall", json={"turn": "quarterly revenue of semiconductor vendors"}).json()
+    assert (nothing["text"], nothing["verdict"]) == ("", "nothing")
+    assert engine.recall.log()[0].host == "http"
+
+
 def test_a_write_with_a_key_happens_once(server: Serving) -> None:
     def put(text: str, key: str) -> httpx.Response:
         return server.client.post("/v1/memories", json={"text": text}, headers={"Idempotency-Key": key})

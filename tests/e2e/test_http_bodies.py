@@ -39,6 +39,8 @@ PLACES = (
     ("POST", "/v1/search", '{"query": "tea", "path": %s}'),
     ("POST", "/v1/search", '{"query": "tea", "since": %s}'),
     ("POST", "/v1/search", '{"query": "tea", %s: 1}'),
+    ("POST", "/v1/recall", '{"turn": %s}'),
+    ("POST", "/v1/recall", '{"turn": "tea", "session": %s}'),
     ("POST", "/v1/candidates", '{"query": %s}'),
     ("POST", "/v1/likeness", '{"query": %s}'),
     ("POST", "/v1/why", '{"query": "tea", "id": %s}'),
@@ -57,7 +59,7 @@ PLACES = (
     ("POST", "/v1/ingest", '{"paths": [%s]}'),
     ("POST", "/ticket", '{"ticket": %s}'),
 )
-QUESTIONS = frozenset({"/v1/search", "/v1/candidates", "/v1/likeness", "/v1/why"})
+QUESTIONS = frozenset({"/v1/search", "/v1/recall", "/v1/candidates", "/v1/likeness", "/v1/why"})
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from whyrank.errors import ConfigError, NotFound, WhyrankError
 from whyrank.interfaces.arguments import understood
 from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.http.routes import MAX_BODY_BYTES, OPERATIONS
-from whyrank.interfaces.mcp.server import offered
+from whyrank.interfaces.mcp.server import RECALL, TOOLS, offered
 
 from .rest import Serving, code_of, serving
 
@@ -92,6 +92,8 @@ AGENTS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_search", {"query": "tea", "since": HUGE}, "not a date"),
     ("memory_search", {"query": {"a": 1}}, "query is"),
     ("memory_search", {"query": "tea"} | {f"a{number}": 1 for number in range(10_000)}, "10,001 arguments"),
+    ("memory_recall", {"turn": "tea", "max_tokens": 0}, "budget is 0"),
+    ("memory_recall", {"turn": "tea", "session": "x" * 201}, "201 characters"),
     ("memory_get", {"id": "x" * 100_000}, "no memory"),
     ("memory_get", {"id": "m_1", "offset": -1}, "no memory|offset is -1"),
     ("memory_forget", {"ids": IDS}, "1,001 ids"),
@@ -115,7 +117,7 @@ def test_tools_refuse(tmp_path: Path, tool: str, given: dict[str, Any], said: st
     pooled = PooledEngine(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
     pooled.writing().add("Robin drinks tea")
     access = Access(pooled, (), is_multi_scope=True)
-    known = offered(access)[tool]
+    known = offered(access, (*TOOLS, RECALL))[tool]
     with pytest.raises(WhyrankError, match=said):
         known.call(access, understood(tool, known.arguments, given).values)
     pooled.close()
@@ -133,6 +135,8 @@ PROGRAMS: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/search", {"query": "tea", "offset": 1_000_001}, 422),
     ("POST", "/v1/search", {"query": "tea", "max_tokens": 10_000_001}, 422),
     ("POST", "/v1/search", {"query": "x" * MAX_BODY_BYTES}, 413),
+    ("POST", "/v1/recall", {"turn": "tea", "session": "x" * 201}, 422),
+    ("POST", "/v1/recall", {"turn": "tea", "max_tokens": 10_000_001}, 422),
     ("POST", "/v1/candidates", {"query": "tea", "limit": 1_001}, 422),
     ("POST", "/v1/likeness", {"query": "tea", "limit": 1_001}, 422),
     ("POST", "/v1/why", {"query": "tea", "id": NAME}, 422),
@@ -188,7 +192,7 @@ def test_every_text_and_list_of_every_route_has_a_limit() -> None:
         if not all(map(_is_limited, field.kind.schema.get("anyOf", [field.kind.schema])))
     ]
     # Any text is a question: a long one is cut, with a notice.
-    assert {name for _, _, name in unlimited} == {"query"}
+    assert {name for _, _, name in unlimited} == {"query", "turn"}
 
 
 def _is_limited(schema: Any) -> bool:

@@ -40,4 +40,4 @@ def test_requests_made_of_the_document_pass_every_check(workspace: Path, engine:
         )
         assert server.client.get("/health").status_code == 200
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert "16 selected / 16 total" in done.stdout
+    assert "17 selected / 17 total" in done.stdout

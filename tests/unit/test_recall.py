@@ -270,7 +270,8 @@ def test_a_search_writes_no_log(memory: whyrank.Engine, tmp_path: Path) -> None:
 def test_of_a_long_turn_the_two_ends_are_searched(memory: whyrank.Engine) -> None:
     memory.add(TEA)
     noise = "trace frame error line " * 1_000
-    memory.recall(f"first words {noise} what does Suzy drink in the morning?")
+    reminder = memory.recall(f"first words {noise} what does Suzy drink in the morning?")
+    assert "turn-cut" in {notice.code for notice in reminder.notices}
     (entry,) = memory.recall.log()
     assert len(entry.query) == MOST_TURN + 1  # a space between its halves
     assert entry.query.startswith("first words trace")
@@ -292,6 +293,8 @@ def test_a_language_model_expands_the_turn_where_the_settings_say_so(tmp_path: P
 def test_arguments_that_make_no_sense_are_refused(memory: whyrank.Engine) -> None:
     with pytest.raises(ConfigError, match="budget is 0"):
         memory.recall("tea", budget=0)
+    with pytest.raises(ConfigError, match="the session has 201 characters"):
+        memory.recall("tea", session="s" * 201)
     with pytest.raises(ConfigError, match="the turn is 7"):
         memory.recall(7)  # type: ignore[arg-type]
 

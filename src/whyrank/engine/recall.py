@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,10 +116,16 @@ class Recaller:
         start = time.monotonic()
         if not isinstance(turn, str) or not isinstance(session, str):
             raise ConfigError(f"the turn is {turn!r:.60}, the session {session!r:.60}", "give texts")
+        if len(session) > MOST_SESSION:
+            raise ConfigError(f"the session has {len(session):,} characters", f"give at most {MOST_SESSION}")
         room = self._config["recall.max_tokens"] if budget is None else budget
         check_counts(1, budget=room)
-        asked = _Asked(condensed(clean(turn).text), room, scope, session[:MOST_SESSION], timeout_ms)
+        said = clean(turn).text.strip()
+        asked = _Asked(condensed(said), room, scope, session, timeout_ms)
         reminder = self._answer(asked)
+        if len(said) > MOST_TURN:
+            cut = Notice("turn-cut", f"of {len(said):,} characters the first and last {MOST_TURN // 2:,} were searched")
+            reminder = replace(reminder, notices=(cut, *reminder.notices))
         entry = RecallEntry(
             reminder.id, self._clock(), asked.session, asked.scopes, host, asked.turn, reminder.verdict,
             reminder.reason, room, reminder.tokens, round(1_000 * (time.monotonic() - start), 1),
@@ -221,10 +227,9 @@ class _Asked(NamedTuple):
 
 
 def condensed(turn: str) -> str:
-    """Return a turn without its margins; of a long one the two ends."""
-    said = turn.strip()
+    """Return a turn; of a long one the two ends."""
     half = MOST_TURN // 2
-    return said if len(said) <= MOST_TURN else f"{said[:half]} {said[-half:]}"
+    return turn if len(turn) <= MOST_TURN else f"{turn[:half]} {turn[-half:]}"
 
 
 def packed(hits: Sequence[Hit], budget: int, limit: int) -> tuple[list[Hit], str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...config import load as settings
 from ...config.settings import setting_named
-from ...engine.recall_log import RecallEntry, RecallLog, log_file
+from ...engine.recall_log import MOST_SESSION, RecallEntry, RecallLog, log_file
 from ...errors import StoreError, WhyrankError
 from ..errors import OK
 from .output import complain
@@ -195,7 +195,7 @@ def event_of(raw: bytes, host: Host) -> Event:
         raise _Silent("the input has no prompt")
     if prompt.startswith("/") and len(prompt.split()) == 1:
         raise _Silent  # a command of the host, such as /clear
-    session = _first(parts, "session_id", "sessionId", "conversation_id", "sessionKey", "session")
+    session = _first(parts, "session_id", "sessionId", "conversation_id", "sessionKey", "session")[:MOST_SESSION]
     return Event(
         name, prompt[:_MOST_PROMPT], session, _folder(parts), _first(parts, "source", "trigger", "reason")
     )  # fmt: skip

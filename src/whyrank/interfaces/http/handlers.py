@@ -68,6 +68,16 @@ def search(access: Access, values: Values) -> JsonResult:
     return JsonResult(serialize.results(found, explain=values.get("explain", False)))
 
 
+def recall(access: Access, values: Values) -> JsonResult:
+    """Return what an agent should be reminded of in a turn, or nothing."""
+    engine = access.pooled.reading()
+    given = engine.recall(
+        values["turn"], budget=values.get("max_tokens"), scope=access.seen(values), session=values.get("session", ""),
+        timeout_ms=timeout_of(engine, values), host="http",
+    )  # fmt: skip
+    return JsonResult(serialize.reminder(given))
+
+
 def why(access: Access, values: Values) -> JsonResult:
     """Explain a rank, an absence, or the order of two memories."""
     known = {"scope": access.seen(values), **_given(values, _EXPLAINED)}

@@ -21,6 +21,7 @@ from ... import __version__
 from ...analysis.dates import parse_date
 from ...analysis.tokenizer import LANGUAGES
 from ...engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES
+from ...engine.recall_log import MOST_SESSION
 from ...errors import ConfigError
 from ...ranking.recipes import RECIPES
 from ...types.memory import CATEGORIES, KINDS, LIFETIMES, ORDERS, TRUSTS
@@ -292,6 +293,7 @@ YES_OR_NO = kind({"type": "boolean"})
 TAGS = kind({"type": "array", "items": TEXT.schema, "maxItems": MAX_NAMES})
 METADATA = kind({"type": "object", "propertyNames": {"pattern": _NO_NUL}, "additionalProperties": named("Json")})
 MOMENT = kind({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]})
+SESSION = kind({"type": "string", "maxLength": MOST_SESSION, "pattern": _NO_NUL})
 OWN_SCOPE = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": SCOPE_PATTERN})
 _SEVERAL_SCOPES = {"type": "array", "items": OWN_SCOPE.schema, "minItems": 1, "maxItems": MAX_NAMES}
 SCOPES = kind({"anyOf": [OWN_SCOPE.schema, _SEVERAL_SCOPES]})
@@ -408,6 +410,13 @@ OPERATIONS = (
               SEARCH_FIELDS, _QUERY),
     Operation("GET", "/v1/search", "searchByAddress", "The same as a GET request", handlers.search, "Results",
               SEARCH_FIELDS, _QUERY),
+    Operation("POST", "/v1/recall", "recall", "What an agent should be reminded of in a turn, as quoted data with"
+              " sources; an empty text if there is nothing to say", handlers.recall, "Reminder",
+              (Argument("turn", QUESTION, "The turn of the conversation", required=True),
+               Argument("max_tokens", whole(1, _MOST_TOKENS), "Token budget, frame included (recall.max_tokens)"),
+               Argument("session", SESSION, "Give nothing twice in this session"),
+               Argument("timeout_ms", whole(1, MAX_TIMEOUT_MS), "Answer with what was found so far after this time")),
+              {"turn": "can you make Robin something to drink?", "max_tokens": 400, "session": "today"}),
     Operation("POST", "/v1/candidates", "candidates", "All that ranking knew of the candidates, to be ranked again by"
               " other settings", handlers.candidates, "Candidates", CANDIDATE_FIELDS, _QUERY),
     Operation("POST", "/v1/likeness", "likeness", "Similarities between candidates, as diversity needs them",

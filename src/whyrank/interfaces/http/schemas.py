@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...analysis.query import analyse
+from ...engine.recall import Reminder
+from ...engine.recall_log import Citation
 from ...engine.records import Added, Backlog, Changed, Forgotten, SpaceState
 from ...ingest.pipeline import Report
 from ...protocols import StoreStatus
@@ -206,6 +208,14 @@ SCHEMAS: dict[str, Schema] = {
     "Page": record(
         memories=listing(named("Memory")), next=or_null(TEXT), notices=listing(named("Notice")), format=FORMAT
     ),
+    "Reminder": record(
+        id=TEXT, text={**TEXT, "description": "Ready to inject; empty if there is nothing to say"},
+        verdict=_name_of("found", "weak", "nothing"),
+        reason={**TEXT, "description": "Why nothing was given"}, tokens=WHOLE,
+        memories=listing(record(id=IDENTITY, citation=TEXT, confidence=NUMBER, score=NUMBER)),
+        left_out=listing(record(id=IDENTITY, citation=TEXT, reason=TEXT)),
+        notices=listing(named("Notice")), format=FORMAT,
+    ),
     "WhyOrContrast": {"anyOf": [_WHY, _CONTRAST]},
     "Forgotten": record(
         forgotten=listing(IDENTITY), scope=or_null(TEXT), memories=WHOLE, remains=listing(TEXT), format=FORMAT
@@ -249,6 +259,12 @@ _EXAMPLE_STEP = Step("fusion", "set", 1.0, "", (Part("vector", 0.6, 0.6, 1.0, 0.
 _EXAMPLE_HIT = Hit(MEMORY, 0, 1.0, (_EXAMPLE_STEP,), confidence=0.99)
 
 
+_EXAMPLE_REMINDER = Reminder(
+    f"Reminder from memory …\n> {MEMORY.text}", (Citation(MEMORY.id, MEMORY.id, 0.99, 1.0, ""),), 84, "found",
+    "", (), (), "r_4f2a91c07b3d",
+)  # fmt: skip
+
+
 def _status() -> dict[str, Any]:
     store = StoreStatus(
         "/srv/notes/.whyrank/memory.db", 3, "postings", 412, 87, {"global": 411, "user:42": 1}, {_EXAMPLE_SPACE: 412},
@@ -286,6 +302,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "Results": serialize.results(
         Results(_QUERY, (_EXAMPLE_HIT,), "found", "default", analyse(_QUERY), timings={"total": 2.1})
     ),
+    "Reminder": serialize.reminder(_EXAMPLE_REMINDER),
     "WhyOrContrast": serialize.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_EXAMPLE_HIT)),
     "Page": {"memories": [serialize.memory(MEMORY)], "next": None, "notices": [], "format": FORMAT_NUMBER},
     "Added": serialize.added(Added(MEMORY, "stored")),

@@ -176,6 +176,16 @@ def search(access: Access, values: Values) -> ToolResult:
     return ToolResult(serialize.results(found), results(found, values.get("offset", 0)))
 
 
+def recall(access: Access, values: Values) -> ToolResult:
+    """Return what to be reminded of in a turn, or nothing."""
+    engine = access.pooled.reading()
+    given = engine.recall(
+        values["turn"], budget=values.get("max_tokens"), scope=access.seen(values), session=values.get("session", ""),
+        timeout_ms=timeout_of(engine, values), host="mcp",
+    )  # fmt: skip
+    return ToolResult(serialize.reminder(given), given.text or f"Nothing to recall: {given.reason}.")
+
+
 def get(access: Access, values: Values) -> ToolResult:
     """Return memories whole, or the next part of a long one."""
     engine, seen = access.pooled.reading(), access.seen(values)
@@ -403,14 +413,26 @@ WHY = Tool(
     why,
 )
 TOOLS = (SEARCH, GET, ADD, FORGET, WHY)
+# Not listed, so that it costs no turn of a model any tokens: for clients that inject memories themselves.
+RECALL = Tool(
+    "memory_recall",
+    "Recall for a turn",
+    "Give what is worth knowing in this turn, as quoted data with sources, or nothing.",
+    (
+        Argument("turn", TEXT, "The turn of the conversation", (*_QUERY, "query", "message"), required=True),
+        Argument("max_tokens", WHOLE, "Budget, frame included", _BUDGET),
+        Argument("session", TEXT, "Give nothing twice in this session", ("session_id",)),
+    ),
+    recall,
+)
 
 
-def offered(access: Access) -> dict[str, Tool]:
+def offered(access: Access, tools: Sequence[Tool] = TOOLS) -> dict[str, Tool]:
     """Return the tools of a server by name: read-only ones alone, and with a scope, if it is started so."""
     extra = (SCOPE,) if access.is_multi_scope else ()
     return {
         tool.name: tool._replace(arguments=(*tool.arguments, *extra))
-        for tool in TOOLS
+        for tool in tools
         if tool.reads_only or not access.is_read_only
     }
 
@@ -469,10 +491,10 @@ _log = logging.getLogger(__name__)
 
 def server_for(access: Access) -> Server[Any]:
     """Return a server with the tools and resources that its access allows."""
-    known = offered(access)
+    listed_tools, known = offered(access), offered(access, (*TOOLS, RECALL))
 
     async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_offer(tool) for tool in known.values()])
+        return ListToolsResult(tools=[_offer(tool) for tool in listed_tools.values()])
 
     async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
         return await _called(access, known, context, asked)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client
+from mcp_types import CallToolResult, TextContent
 
 from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError
@@ -33,6 +34,12 @@ def listed(tmp_path: Path, **options: Any) -> dict[str, Any]:
     return asyncio.run(ask())
 
 
+def text_of(answer: CallToolResult) -> str:
+    (content,) = answer.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
 def tokens(data: dict[str, Any]) -> int:
     text = json.dumps(data, ensure_ascii=False)
     return len(WordLlama()._tokenizer.encode(text, add_special_tokens=False).ids)
@@ -45,6 +52,21 @@ def test_the_five_tools_cost_less_than_1600_tokens(tmp_path: Path, is_multi_scop
         "memory_search", "memory_get", "memory_add", "memory_forget", "memory_why",
     ]  # fmt: skip
     assert tokens({"tools": told["tools"]}) < MOST_TOKENS
+
+
+def test_a_recall_can_be_called_and_is_not_listed(tmp_path: Path) -> None:
+    access = Access(PooledEngine(tmp_path / "memory.db", open_engine))
+    access.pooled.writing().add("Suzy drinks green tea in the morning and never after four o'clock.")
+
+    async def ask() -> list[CallToolResult]:
+        async with Client(server_for(access)) as client:
+            turns = ("what does Suzy drink in the morning?", "quarterly revenue of semiconductor vendors")
+            return [await client.call_tool("memory_recall", {"message": turn, "session": "s"}) for turn in turns]
+
+    found, nothing = asyncio.run(ask())
+    assert "> Suzy drinks green tea" in text_of(found)
+    assert text_of(nothing).startswith("Nothing to recall: ")
+    assert "memory_recall" not in {tool["name"] for tool in listed(tmp_path)["tools"]}
 
 
 def test_hints_say_what_reads_and_what_destroys(tmp_path: Path) -> None:
