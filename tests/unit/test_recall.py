@@ -125,14 +125,28 @@ def test_other_files_come_before_a_second_chunk_of_one(tmp_path: Path) -> None:
     part = "The oarlock squeaks in the boat. " * 8  # about 66 tokens: two of these do not fit one chunk of 80
     (tmp_path / "boat.md").write_text(f"# Boat\n\n## One\n\n{part}\n\n## Two\n\n{part} again\n")
     (tmp_path / "other.md").write_text("# Other\n\nAn oarlock may squeak.\n")
+    place = tmp_path / "memory.db"
     with whyrank.open(
-        tmp_path / "memory.db", workspace=tmp_path, embedding="none", chunk_tokens=80, chunk_overlap=0
+        place, workspace=tmp_path, embedding="none", recall_min_share=0, chunk_tokens=80, chunk_overlap=0
     ) as memory:
         memory.ingest(tmp_path)
         little = memory.recall("oarlock squeaks", budget=250)
         much = memory.recall("oarlock squeaks", budget=600)
     assert {one.citation.partition("#")[0] for one in little.memories} == {"boat.md", "other.md"}
     assert [one.citation.partition("#")[0] for one in much.memories].count("boat.md") == 2
+
+
+def test_what_is_much_weaker_than_the_best_is_left_out_and_stays_out(tmp_path: Path) -> None:
+    turn = "does Suzy drink green tea in the morning?"
+    place = tmp_path / "memory.db"
+    with whyrank.open(place, workspace=tmp_path, embedding="none", recall_min_confidence=0) as memory:
+        best = memory.add("Suzy drinks green tea in the morning")
+        weak = memory.add("Suzy keeps the tin with the tea behind the flour")
+        scores = {hit.id: hit.score for hit in memory.search(turn)}
+        assert scores[weak.id] < 0.7 * scores[best.id]  # recall.min_share
+        given = [memory.recall(turn, session="s") for _ in range(2)]
+    assert [[one.id for one in reminder.memories] for reminder in given] == [[best.id], []]
+    assert "of the best, below 70%" in given[0].left_out[0].reason
 
 
 def test_nothing_is_given_twice_in_a_session_unless_it_changed(memory: whyrank.Engine) -> None:

@@ -194,7 +194,9 @@ class Recaller:
 
     def _sift(self, hits: Sequence[Hit], shown: set[tuple[str, str]]) -> tuple[list[Hit], list[LeftOut]]:
         """Split hits into those that may be given and those that may not, with the reason."""
-        least = self._config["recall.min_confidence"]
+        least, share = self._config["recall.min_confidence"], self._config["recall.min_share"]
+        # Of all that are trusted: what was given before keeps weaker ones out when the same is asked again.
+        best = max((hit.score for hit in hits if hit.memory.trust in self._trusts), default=0.0)
         allowed: list[Hit] = []
         left_out: list[LeftOut] = []
         for hit in hits:
@@ -203,6 +205,10 @@ class Recaller:
                 left_out.append(_left_out(memory, f"its trust is {memory.trust}"))
             elif sure < least:
                 left_out.append(_left_out(memory, f"it is {sure:.0%} confident, below {least:.0%}"))
+            elif hit.score < share * best and not hit.tier:
+                left_out.append(
+                    _left_out(memory, f"its score is {hit.score / best:.0%} of the best, below {share:.0%}")
+                )
             elif (memory.id, _digest(memory.text)) in shown:
                 left_out.append(_left_out(memory, "it was given in this session"))
             else:
