@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import json
 import os
 import random
 import shutil
@@ -65,7 +66,9 @@ def measured(corpus: Corpus, rounds: int) -> float:
         store, grown = Path(place) / "memory.db", Path(place) / "grown.db"
         question, first = built(corpus, store)
         shutil.copyfile(store, grown)
-        spent = turns(commands(question, first, store), grown, rounds)
+        turn = Path(place) / "turn.json"
+        turn.write_text(json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": question.text}), encoding="utf-8")
+        spent = turns(commands(question, first, store), grown, rounds, turn)
     print(
         f"\n{corpus.size:,} notes of {corpus.words} words; {rounds} rounds; milliseconds of a whole process, from cold"
     )
@@ -106,29 +109,35 @@ def commands(question: Question, first: str, store: Path) -> Mapping[str, Comman
         "whyrank search, without an embedder": (*WHYRANK, "search", question.text, "--embedding", "none", *at),
         "whyrank search, a name": (*WHYRANK, "search", question.name, *at),
         "whyrank why": (*WHYRANK, "why", question.text, first, *at),
+        "whyrank hook claude-code, a turn": (*WHYRANK, "hook", "claude-code", *at),
+        "whyrank hook, without an embedder": (*WHYRANK, "hook", "claude-code", "--embedding", "none", *at),
     }
 
 
-def turns(told: Mapping[str, Command], grown: Path, rounds: int) -> Mapping[str, list[Spent]]:
+def turns(told: Mapping[str, Command], grown: Path, rounds: int, given: Path) -> Mapping[str, list[Spent]]:
     """Let the commands take turns, in another order each time; facts are added to a copy that nobody searches."""
     environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_CHILDREN}
+    environment["WHYRANK_RECALL_TIMEOUT_MS"] = "60000"  # on a busy machine a hook would fall silent, and seem fast
     spent: dict[str, list[Spent]] = {name: [] for name in (*told, "whyrank add")}
     for turn in range(-1, rounds):  # the first finds nothing in the system's caches, and does not count
         fact = (*WHYRANK, "add", f"the {turn + 1}th fact is about tea", "--store", str(grown))
         known = {**told, "whyrank add": (*fact, "--workspace", str(grown.parent))}
         for name in random.Random(turn).sample(list(known), len(known)):
-            taken = run(known[name], environment)
+            taken = run(known[name], environment, given)
             if turn >= 0:
                 spent[name].append(taken)
     return spent
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> Spent:
-    """Run a command to its end."""
-    start = time.perf_counter()
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+def run(command: Sequence[str], environment: Mapping[str, str], given: Path) -> Spent:
+    """Run a command to its end; hooks read a turn from standard input, which others leave alone."""
+    with given.open("rb") as stdin:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command, env=environment, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")

@@ -13,6 +13,7 @@ from whyrank.interfaces.cli.hook import HOSTS, MOST_INPUT
 from whyrank.interfaces.cli.main import HOOKED
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
+from .rest import TOKEN, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,6 +244,33 @@ def test_an_answer_is_never_longer_than_what_the_host_delivers(
     room = {"WHYRANK_RECALL_MAX_TOKENS": "50000", "WHYRANK_RECALL_LIMIT": "100"}
     answered = hook(prompt(), **room).data["hookSpecificOutput"]["additionalContext"]
     assert 8_000 < len(answered) <= 10_000
+
+
+def test_a_server_is_asked_in_place_of_the_store(
+    hook: Callable[..., Finished], workspace: Path, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    with serving(workspace) as server:
+        named = {"WHYRANK_RECALL_SERVER": server.url, "WHYRANK_TOKEN": TOKEN, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        given = hook(prompt(cwd=str(bare)), **named)
+        assert given.out, (tmp_path / "cache/whyrank/hooks.recalls").read_text()
+        assert "> Suzy drinks green tea" in given.data["hookSpecificOutput"]["additionalContext"]
+        assert hook(prompt(cwd=str(bare)), **named).out == ""  # the same session
+        assert hook(prompt(FOREIGN, cwd=str(bare)), **named) == (0, "", "")
+        assert hook(prompt(cwd=str(bare)), **{**named, "WHYRANK_TOKEN": "wrong"}) == (0, "", "")
+    assert hook(prompt(cwd=str(bare)), **named) == (0, "", "")  # nobody listens any more
+    reasons = [
+        json.loads(line)["reason"] for line in (tmp_path / "cache/whyrank/hooks.recalls").read_text().splitlines()
+    ]
+    assert "answered 401" in reasons[0]
+    assert "did not answer" in reasons[1]
+
+
+def test_a_workspace_may_not_say_which_server_is_asked(hook: Callable[..., Finished], workspace: Path) -> None:
+    (workspace / "whyrank.toml").write_text('[recall]\nserver = "http://example.org"\n')
+    assert hook(prompt(), XDG_CACHE_HOME=str(workspace)) == (0, "", "")
+    assert "recall.server" in (workspace / "whyrank/hooks.recalls").read_text()
 
 
 def test_input_that_never_ends_is_left_when_the_time_is_over(workspace: Path) -> None:

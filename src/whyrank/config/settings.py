@@ -25,7 +25,7 @@ DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
 PREFIX = "WHYRANK_"
 _KEY = re.compile(r"[A-Za-z0-9_-]{20,}", re.ASCII)
 # Keys a workspace file may not set: it may come from another author, and texts and keys belong to the user.
-USERS_OWN = ("embedder.url", "embedder.key_file", "llm.url", "llm.key_file")
+USERS_OWN = ("embedder.url", "embedder.key_file", "llm.url", "llm.key_file", "recall.server")
 
 
 class Setting(NamedTuple):
@@ -237,7 +237,7 @@ SETTINGS: dict[str, Setting] = {
             "time limit of a search; unset: none, over HTTP and MCP 10 s",
         ),
         Setting(
-            "recall.max_tokens", 600, _whole(1, 100_000), "how many tokens a recall may inject, its frame included"
+            "recall.max_tokens", 1_200, _whole(1, 100_000), "how many tokens a recall may inject, its frame included"
         ),
         Setting("recall.limit", 3, _whole(1, 100), "how many memories a recall may inject"),
         Setting(
@@ -255,6 +255,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("recall.ingested", True, _switch, "whether a recall may inject memories of ingested files"),
         Setting(
             "recall.timeout_ms", 400, _whole(1, MAX_TIMEOUT_MS), "time limit of `whyrank hook`, which is silent then"
+        ),
+        Setting(
+            "recall.server",
+            None,
+            _optional_url,
+            "URL of a `whyrank serve` that `whyrank hook` asks instead of opening the store; token: WHYRANK_TOKEN",
         ),
         Setting("recall.log", True, _switch, "whether recalls are logged beside the store; sessions depend on it"),
         Setting("pins", None, _optional_text, "the file of pins, relative to the workspace; unset: beside the store"),

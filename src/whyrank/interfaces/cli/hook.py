@@ -150,22 +150,55 @@ class _Work:
         self.has_input = True
         event = event_of(raw, host)
         config = self._settings(event)
+        if event.name not in host.prompts:
+            if event.source in _RESTARTS and event.session:
+                anew = RecallEntry(time=time.time(), session=event.session, is_reset=True)
+                RecallLog(log_file(config), keeps=config["recall.log"]).add(anew)
+            raise _Silent
+        room = min(self.asked.max_tokens or config["recall.max_tokens"], _MOST_CHARACTERS // _CHARACTERS_PER_TOKEN)
+        answer = self._by_server if config["recall.server"] else self._by_store
+        text = answer(config, event, room)
+        return json.dumps(host.answer(event.name, text)) if text else ""
+
+    @property
+    def _left_ms(self) -> int:
+        return max(1, int(1_000 * (self.until - time.monotonic())))
+
+    def _by_store(self, config: settings.Config, event: Event, room: int) -> str:
         if not config.has_store:
             raise StoreError(f"there is no store at {config.store}")
-        from ...engine.open import open_engine  # the index and the embedder: half of the time of this process
+        from ...engine.open import open_engine  # the index and the embedder: most of the time of this process
 
         with open_engine(config.store, workspace=config.workspace, embedding=self.asked.embedding) as memory:
-            if event.name not in host.prompts:
-                if event.source in _RESTARTS:
-                    memory.recall.restart(event.session)
-                raise _Silent
-            room = min(self.asked.max_tokens or config["recall.max_tokens"], _MOST_CHARACTERS // _CHARACTERS_PER_TOKEN)
-            left_ms = max(1, int(1_000 * (self.until - time.monotonic())))
             reminder = memory.recall(
                 event.prompt, budget=room, scope=self.asked.scope, session=event.session, host=self.asked.host,
-                timeout_ms=left_ms,
+                timeout_ms=self._left_ms,
             )  # fmt: skip
-        return json.dumps(host.answer(event.name, reminder.text)) if reminder else ""
+        return reminder.text
+
+    def _by_server(self, config: settings.Config, event: Event, room: int) -> str:
+        """Ask a server that has the store open: it spares this process numpy, the model and the index."""
+        from http.client import HTTPConnection, HTTPException, HTTPSConnection
+        from urllib.parse import urlsplit
+
+        place = urlsplit(config["recall.server"])
+        asked = {"turn": event.prompt, "max_tokens": room, "session": event.session, "timeout_ms": self._left_ms}
+        body = json.dumps({**asked, **({"scope": self.asked.scope} if self.asked.scope else {})})
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.token() or ''}"}
+        kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
+        connection = kind(place.hostname or "", place.port, timeout=self._left_ms / 1_000)
+        try:
+            connection.request("POST", f"{place.path.rstrip('/')}/recall", body, headers)
+            response = connection.getresponse()
+            told = json.loads(response.read(MOST_INPUT))
+        except (OSError, HTTPException, ValueError) as error:
+            raise _Silent(f"the server {config['recall.server']} (recall.server) did not answer: {error}") from error
+        finally:
+            connection.close()
+        if response.status != 200:  # an error of ours has a message; whatever else listens there, none
+            message = told["error"]["message"] if isinstance(told, dict) and "error" in told else ""
+            raise _Silent(f"the server {config['recall.server']} answered {response.status}: {message}")
+        return str(told["text"])
 
     def _settings(self, event: Event) -> settings.Config:
         store = None if self.asked.store is None else settings.store_setting(self.asked.store)
