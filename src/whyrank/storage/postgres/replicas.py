@@ -58,7 +58,7 @@ LAG = (
 )
 
 
-class Mark(NamedTuple):
+class LogMark(NamedTuple):
     """A position in the log that the primary had reached at a moment, by `time.monotonic()`."""
 
     moment: float
@@ -130,7 +130,7 @@ class Replicas:
             for host in address.replicas
         ]
         self._turn = itertools.count()
-        self._marks: deque[Mark] = deque(maxlen=2 * _MARKS_PER_BOUND)
+        self._marks: deque[LogMark] = deque(maxlen=2 * _MARKS_PER_BOUND)
         self._heard, self._system = 0.0, ""  # of the primary: when it last told its position, and its identifier
         self._committed = self._generation = 0  # by this process, so that it reads its own writes
         self._is_lost = False  # the primary did not answer
@@ -154,7 +154,7 @@ class Replicas:
             position, system = connection.raw.execute(MARK).fetchone() or (0, "")
         with self._lock:
             if not self._marks or moment >= self._marks[-1].moment + self._address.max_staleness / _MARKS_PER_BOUND:
-                self._marks.append(Mark(moment, position))
+                self._marks.append(LogMark(moment, position))
             self._heard, self._system, self._is_lost = moment, system, False
 
     def _refresh(self) -> None:
@@ -190,7 +190,7 @@ class Replicas:
         asked = self._asked_at
         return self._is_lost or (asked is not None and now > asked + SILENT_PRIMARY_SECONDS)
 
-    def _mark_for(self, moment: float) -> Mark | None:
+    def _mark_for(self, moment: float) -> LogMark | None:
         """Return the mark from which a read at a moment is recent enough; None if there is none within the bound."""
         return next((one for one in self._marks if one.moment >= moment - self._address.max_staleness), None)
 
@@ -221,7 +221,7 @@ class Replicas:
         return None
 
     def _begin_on(
-        self, replica: Replica, statement: str, moment: Asked, foreseen: Sequence[Asked], least: Mark
+        self, replica: Replica, statement: str, moment: Asked, foreseen: Sequence[Asked], least: LogMark
     ) -> Begun | None:
         try:
             raw = replica.pool.take(0.0, CONNECT_SECONDS)

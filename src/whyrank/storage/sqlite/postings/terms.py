@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from ..database import ChecksumError, add_checksum, check_body
 
 if TYPE_CHECKING:
     from ..database import Connection
-    from .format import Segment
 
 PUT_PAGE = "INSERT INTO posting_pages (scope, segment, field, first_key, page) VALUES (?, ?, ?, ?, ?)"
 PAGE_PLACE = "scope = ? AND segment = ? AND field = ? AND first_key = ?"  # the key of a page
@@ -33,6 +32,19 @@ PAGES_PER_STEP = 48  # read limit of one step of a merge: some tens of milliseco
 _QUICK = 1  # of zlib: a tenth larger than its usual 6, in half the time
 _KEY_BYTES = 7  # of a word's prefix, so that a key is positive and keys are ordered as words are
 
+
+class SegmentKey(Protocol):
+    """The key of a segment: its scope, and its number there."""
+
+    @property
+    def scope(self) -> str:
+        """Return the scope."""
+
+    @property
+    def segment(self) -> int:
+        """Return the number."""
+
+
 IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
 IsListed = Callable[[int, bytes], bool]  # checks a page against the directory entry of its segment for a key
 
@@ -42,7 +54,7 @@ def _any(first: int, page: bytes) -> bool:
     return True
 
 
-def write(connection: Connection, segment: Segment, words: Iterable[str]) -> None:
+def write(connection: Connection, segment: SegmentKey, words: Iterable[str]) -> None:
     """Write the term dictionary of a segment, replacing an earlier one."""
     place = (segment.scope, segment.segment, FIELD)
     connection.execute("DELETE FROM posting_pages WHERE scope = ? AND segment = ? AND field = ?", place)
@@ -50,12 +62,12 @@ def write(connection: Connection, segment: Segment, words: Iterable[str]) -> Non
     close(connection, segment)
 
 
-def close(connection: Connection, segment: Segment) -> None:
+def close(connection: Connection, segment: SegmentKey) -> None:
     """Mark the term dictionary of a segment as complete."""
     connection.execute(PUT_PAGE, (segment.scope, segment.segment, FIELD, FIRST, _packed(())))
 
 
-def is_listed(connection: Connection, segment: Segment) -> bool:
+def is_listed(connection: Connection, segment: SegmentKey) -> bool:
     """Return whether a segment has a complete term dictionary."""
     place = (segment.scope, segment.segment, FIELD, FIRST)
     known = connection.execute(f"SELECT 1 FROM posting_pages WHERE {PAGE_PLACE}", place)
@@ -68,7 +80,7 @@ def first_of(blob: bytes) -> int:
     return key_for(words[0]) if words else FIRST
 
 
-def beginning(connection: Connection, segment: Segment, start: str, is_listed: IsListed = _any) -> list[str]:
+def beginning(connection: Connection, segment: SegmentKey, start: str, is_listed: IsListed = _any) -> list[str]:
     """Return the words of a listed segment that have a prefix."""
     low = key_for(start)
     high = int.from_bytes(_bytes(start).ljust(_KEY_BYTES, b"\xff"), "big")
@@ -76,7 +88,7 @@ def beginning(connection: Connection, segment: Segment, start: str, is_listed: I
     return [word for page in pages for word in page if word.startswith(start)]
 
 
-def accented(connection: Connection, segment: Segment, is_listed: IsListed) -> list[str]:
+def accented(connection: Connection, segment: SegmentKey, is_listed: IsListed) -> list[str]:
     """Return the words of a listed segment that have accents."""
     blobs = _blobs(connection, segment, 0, None, is_listed)
     return [word for blob in blobs for word in accented_in(_decoded(_unpacked(blob)))]
@@ -84,11 +96,11 @@ def accented(connection: Connection, segment: Segment, is_listed: IsListed) -> l
 
 def merge(
     connection: Connection,
-    sources: Sequence[Segment],
-    target: Segment,
+    sources: Sequence[SegmentKey],
+    target: SegmentKey,
     key: int,
     is_living: IsLiving,
-    listed: Mapping[Segment, IsListed] = MappingProxyType({}),
+    listed: Mapping[Any, IsListed] = MappingProxyType({}),
 ) -> int | None:
     """Merge the next words that living memories hold; return the key to continue at, None at the end."""
     marks = ", ".join("?" * len(sources))
@@ -107,7 +119,7 @@ def merge(
     return below
 
 
-def scrub(connection: Connection, segment: Segment, is_living: IsLiving) -> None:
+def scrub(connection: Connection, segment: SegmentKey, is_living: IsLiving) -> None:
     """Delete the words of a listed segment that none of its memories holds any more."""
     place = (segment.scope, segment.segment, FIELD)
     listed = connection.execute(
@@ -126,14 +138,14 @@ def scrub(connection: Connection, segment: Segment, is_living: IsLiving) -> None
             )
 
 
-def _merged(connection: Connection, sources: Mapping[Segment, IsListed], low: int, below: int | None) -> list[str]:
+def _merged(connection: Connection, sources: Mapping[SegmentKey, IsListed], low: int, below: int | None) -> list[str]:
     """Return the words of segments with keys from `low` to below `below`, in order."""
     pages = (page for source in sources.items() for page in _pages_between(connection, *source, low, below))
     return sorted(set().union(*pages))
 
 
 def _pages_between(
-    connection: Connection, segment: Segment, is_listed: IsListed, low: int, below: int | None
+    connection: Connection, segment: SegmentKey, is_listed: IsListed, low: int, below: int | None
 ) -> Iterator[list[str]]:
     """Yield, page by page, the words with keys from `low` to below `below`; keys are ordered as words are."""
     for page in _listed(connection, segment, low, below, is_listed):
@@ -142,14 +154,14 @@ def _pages_between(
 
 
 def _listed(
-    connection: Connection, segment: Segment, low: int, below: int | None, is_listed: IsListed
+    connection: Connection, segment: SegmentKey, low: int, below: int | None, is_listed: IsListed
 ) -> Iterator[list[str]]:
     """Yield the words of the pages that hold keys from `low` to below `below`."""
     return (_split(_unpacked(blob)) for blob in _blobs(connection, segment, low, below, is_listed))
 
 
 def _blobs(
-    connection: Connection, segment: Segment, low: int, below: int | None, is_listed: IsListed
+    connection: Connection, segment: SegmentKey, low: int, below: int | None, is_listed: IsListed
 ) -> Iterator[bytes]:
     place = {"scope": segment.scope, "segment": segment.segment, "field": FIELD}
     rows = connection.execute(
@@ -164,7 +176,7 @@ def _blobs(
     return (blob for _, blob in rows)
 
 
-def _write_pages(connection: Connection, segment: Segment, words: Iterable[str]) -> None:
+def _write_pages(connection: Connection, segment: SegmentKey, words: Iterable[str]) -> None:
     place = (segment.scope, segment.segment, FIELD)
     connection.executemany(PUT_PAGE, ((*place, key, page) for key, page in _pages(sorted(words))))
 
