@@ -350,7 +350,11 @@ def test_the_printed_trail_replays_to_the_printed_score(question: str, call: Run
 
 def test_explain_as_text_shows_the_arithmetic(call: Run) -> None:
     out = call("search", "oarlock", "--explain", "--embedding", "none").out
-    assert re.search(r"keyword: 1\.0000 = 1\.000 × 1\.0000  \(rank 1, raw \d", out)
+    told = re.search(r"keyword: (\S+) = (\S+) × (\S+)  \(rank 1, raw (\S+) .*; vote (\S+) / (\S+)\)", out)
+    assert told is not None, out
+    contribution, weight, vote, raw, counted, reference = map(float, told.groups())
+    assert (weight, counted) == (1.0, raw)
+    assert contribution == vote == pytest.approx(raw / reference, abs=1e-4)
 
 
 def test_why_names_the_run_that_did_not_propose_a_memory(call: Run, engine: whyrank.Engine) -> None:
