@@ -242,13 +242,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("recall.limit", 3, _whole(1, 100), "how many memories a recall may inject"),
         Setting(
             "recall.min_confidence",
-            0.5,  # measured: half as much is injected for foreign questions as from 0.2, and 0 to 2 % less is found
+            0.5,  # measured: a fifth to a half less for foreign questions than from 0.2, and 0 to 2 % less is found
             _number(0, 1),
             "the confidence below which a recall leaves a memory out; 0.8: only what a search calls found",
         ),
         Setting(
             "recall.min_share",
-            0.7,  # measured: a half to four fifths of what was irrelevant goes, and 0 to 3 % less is found
+            0.7,  # measured: a third to four fifths of the irrelevant extras go, and 0 to 3 % less is found
             _number(0, 1),
             "the share of the best score below which a recall leaves a memory out",
         ),
