@@ -284,6 +284,17 @@ def test_input_that_never_ends_is_left_when_the_time_is_over(workspace: Path) ->
     assert "it took longer than 400 ms" in (workspace / "whyrank/hooks.recalls").read_text()
 
 
+def test_a_closed_input_is_silence(workspace: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" hook claude-code <&-', COMMAND],
+        cwd=workspace,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_search_that_takes_too_long_is_silence(workspace: Path) -> None:
     done = subprocess.run(
         [COMMAND, "hook", "claude-code"], cwd=workspace, input=json.dumps(prompt()), text=True, capture_output=True,

@@ -78,6 +78,8 @@ class _Silent(Exception):
 
 def hook(asked: argparse.Namespace) -> int:
     """Answer one call of a host; whatever happens, the status is 0."""
+    if sys.stdin is None:  # it was closed by whoever started this process
+        return OK
     if sys.stdin.isatty():
         complain(f"{asked.host} runs this command and gives it JSON; `whyrank hook --help` shows how to set it up")
         return OK
