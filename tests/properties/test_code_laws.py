@@ -79,9 +79,9 @@ def shelf_of(scope: str, count: int, chunks_per_file: int) -> ScopeDocValues:
 
 def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> CachedVectors:
     assert COMPILED is not None
-    entries = np.where(chance.random(len(vectors)) < missing, 0, np.arange(1, len(vectors) + 1))
-    stored = vectors * (entries > 0)[:, np.newaxis]
-    return CachedVectors(1, entries, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
+    has = chance.random(len(vectors)) >= missing
+    stored = vectors * has[:, np.newaxis]
+    return CachedVectors(1, has, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
 
 
 def coded(vectors: Vectors) -> CachedVectors:

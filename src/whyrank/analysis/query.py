@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain, combinations, product
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadQuery
@@ -205,6 +206,9 @@ def long_terms(terms: Sequence[str], text: str, default_language: str = DEFAULT_
     return tuple(term for term in terms if term not in short) or tuple(terms)
 
 
+_text = attrgetter("text")  # a question has up to 900 words, each looked at for every unknown term
+
+
 def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the words of a text that a term represents, as written; none for a term of no single word."""
     composed = compose(text)
@@ -213,7 +217,7 @@ def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE
     if label_of(term).endswith("*"):
         return (label_of(term),)
     wanted = {token for one in meant(term) for token in one.split(" ")}
-    return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
+    return tuple([run for run in runs if wanted.intersection(map(_text, run_tokens(run, latin)))])
 
 
 MAX_READINGS = 64  # of a phrase; beyond three identifiers they are all read alike

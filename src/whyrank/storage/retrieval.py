@@ -128,8 +128,8 @@ def _score_candidates(
     query, analysis, codes, statistics = resolution.query, resolution.analysis, resolution.codes, resolution.statistics
     where = query.where
     scored = store.score(memories.ids, analysis.asked, request.vector, space, where, analysis.repeats)
-    mass, total = statistics.mass(analysis.terms), statistics.total
-    scored = [replace(signal, mass=mass, memories=total) if signal.name == "keyword" else signal for signal in scored]
+    mass = statistics.mass(analysis.terms)
+    scored = [replace(signal, mass=mass) if signal.name == "keyword" else signal for signal in scored]
     held = holders_of(codes, memories) if codes else {}
     if held or is_code(analysis.text):
         scored = with_codes(scored, analysis, statistics, held, store, where)
@@ -139,10 +139,7 @@ def _score_candidates(
         mass = store.statistics(probe.analysis.terms, where.scopes).mass(probe.analysis.terms) if terms else 0.0
         for signal in store.score(memories, terms, probe.vector, space, where):
             name = f"{signal.name}:{probe.label}"
-            is_keyword = signal.name == "keyword"
-            signals[name] = replace(
-                signal, name=name, mass=mass if is_keyword else None, memories=total if is_keyword else None
-            )
+            signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
     if request.added is not None and (beside := _beside(store, request, memories)) is not None:
         signals[beside.name] = beside
     known = [match.name for match in names.values() if match.relation in _NAMED]

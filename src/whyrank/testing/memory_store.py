@@ -662,7 +662,9 @@ class MemoryStore(MemoryReaders):
                 )
                 for entry in entries
             }
-            signals.append(Signal("keyword", values, coverage, wanted))
+            signals.append(
+                Signal("keyword", values, coverage, wanted, memories=self.statistics((), where.scopes).total)
+            )
         if vector is not None:
             cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
             found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}

@@ -136,7 +136,8 @@ class Signal:
     """Values of one kind of evidence for candidates, listed or not; coverage is a share of the possible.
 
     The terms of a candidate add up to its value, from left to right. `floor` is the value of unrelated texts (of
-    vectors), `mass` the idf of all query terms (of words), `memories` the count of visible ones; None where unknown.
+    vectors), `mass` the idf of all query terms (of words), `memories` the count of visible ones; None where they are
+    unknown, the last also where scores are of words alone and so reach less of the mass.
     """
 
     name: str

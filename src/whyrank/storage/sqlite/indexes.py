@@ -238,7 +238,8 @@ class PostingsIndex:
         values = add_rows(table, len(rows))
         shares = covered / (scores.bound(terms) or 1.0)
         words, coverage = Column(ids, values.tolist(), values), Column(ids, shares.tolist())
-        signal = Signal("keyword", words, coverage, TermTable(scores.keys, ids, table.T))
+        count = scores.collection.count
+        signal = Signal("keyword", words, coverage, TermTable(scores.keys, ids, table.T), memories=count)
         self._signal = scores, rows, signal
         return signal
 
