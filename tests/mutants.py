@@ -567,8 +567,8 @@ MUTANTS = (
     Mutant(
         "vectors of a foreign scope handed out",
         "storage/sqlite/index_reader.py",
-        "return self._vectors.vectors(self.view, space, rows, scopes)",
-        "return self._vectors.vectors(self.view, space, rows, scopes | {type(min(scopes))('user', '2')})",
+        "space, places.ids, places.keys, scopes)",
+        "space, places.ids, places.keys, scopes | {type(min(scopes))('user', '2')})",
         CONTRACT,
     ),
     Mutant(
@@ -861,7 +861,7 @@ MUTANTS = (
     Mutant(
         "places of another scope are handed out",
         "storage/sqlite/index_reader.py",
-        "if not visible.issuperset([place[1] for place in found]):",
+        "if not visible.issuperset([scope for (scope, _), _ in found]):",
         "if False:",
         CONTRACT,
     ),

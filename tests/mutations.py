@@ -145,7 +145,7 @@ SEALED = {
 }
 _KEYS = {
     "meta": "key", "scopes": "scope", "records": "scope, first", "files": "scope, path", "write_keys": "scope, key",
-    "names": "memory, place", "name_words": "scope, word, memory", "posting_scopes": "scope",
+    "names": "scope, number, place", "name_words": "scope, word, number", "posting_scopes": "scope",
     "sign_blocks": "space, scope, first", "embedding_failures": "space, hash",
 }  # fmt: skip
 

@@ -78,7 +78,10 @@ class Waiting(NamedTuple):
 
     hash: str
     text: str
-    place: int
+    place: tuple[str, int]  # the scope and number of a memory that holds the text
+
+
+FIRST_PLACE = ("", -1)  # before every memory
 
 
 class Failure(NamedTuple):
@@ -461,7 +464,9 @@ class Spaces(Protocol):
     def known_vectors(self, hashes: Iterable[str], space: str, scope: Scope) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space and scope."""
 
-    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+    def without_vector(
+        self, space: str, limit: int, after: tuple[str, int] = FIRST_PLACE, due: float | None = None
+    ) -> list[Waiting]:
         """Return up to `limit` texts behind a place that need a vector, without those to retry after `due`."""
 
     def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:

@@ -69,7 +69,6 @@ KINDS = (
 
 def shelf_of(scope: str, count: int, chunks_per_file: int) -> ScopeDocValues:
     columns = {name: np.zeros(count, RECORD[name]) for name in RECORD.names or ()}
-    columns["row"] = np.arange(1, count + 1)
     columns["unit"][:] = Unit.CHUNK
     columns["group"] = np.arange(count, dtype=np.uint64) // chunks_per_file
     columns["id"] = np.array([f"{scope[0]}{i}".encode() for i in range(count)], RECORD["id"])

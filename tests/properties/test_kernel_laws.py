@@ -138,9 +138,10 @@ def questions(draw: st.DrawFn) -> Question:
 def answers(index: PostingsIndex, view: View, asked: Question) -> tuple[object, ...]:
     """Everything an index can be asked: the run, what it scores, what each term adds, and the counts behind it."""
     found = index.run(view, asked.terms, asked.where, asked.join, asked.limit, asked.repeats)
-    rows = [row for shelf in view.shelves(asked.where.scopes) for row in shelf.rows[shelf.alive].tolist()]
-    ids = [f"row {row}" for row in rows]
-    signal = index.score(view, ids, rows, asked.terms, asked.where.scopes, asked.repeats)
+    shelves = view.shelves(asked.where.scopes)
+    keys = [(shelf.scope, place) for shelf in shelves for place in np.flatnonzero(shelf.alive).tolist()]
+    ids = [f"{scope} {number}" for scope, number in keys]
+    signal = index.score(view, ids, keys, asked.terms, asked.where.scopes, asked.repeats)
     words = [term for term in asked.terms if "=" not in term]
     added = {key: tuple(signal.terms[key]) for key in ids}
     for key in ids:  # law 1: the score is the fold of what its terms add

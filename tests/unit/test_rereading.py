@@ -147,7 +147,7 @@ def test_what_cannot_be_made_out_any_more_keeps_nothing_from_being_read(tmp_path
 
 
 def stretches(store: SqliteStore) -> Sequence[object]:
-    return store._read("SELECT value FROM meta WHERE key = 'readers'")
+    return store._read("SELECT readers FROM scopes")
 
 
 def test_what_is_written_down_stays_as_short_as_what_it_tells(tmp_path: Path) -> None:
@@ -157,13 +157,13 @@ def test_what_is_written_down_stays_as_short_as_what_it_tells(tmp_path: Path) ->
         entry = entry_for(Memory("m_new", "tea"), "en")
         for reader in (4, 5, 4):
             store.write(Changes(put=[replace(entry, reader=reader)]))
-        # m_new has moved behind: rows 3 (reader 4) and 4 (reader 5) hold nothing any more.
-        assert stretches(store) == [("[[0, 3], [5, 4]]",)]
+        # m_new has moved behind: numbers 2 (reader 4) and 3 (reader 5) hold nothing any more.
+        assert stretches(store) == [("[[0, 3], [4, 4]]",)]
         store.write(Changes(remove=["m_0", "m_1"]))
         store.write(Changes(put=[replace(entry, reader=4)]))
         assert stretches(store) == [("[[0, 4]]",)]
         with store._database.writing() as connection:
-            connection.execute("UPDATE meta SET value = 'what?' WHERE key = 'readers'")
+            connection.execute("UPDATE scopes SET readers = 'what?', changed = changed + 1")
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
         assert store.readers(frozenset({GLOBAL})) == {0: 1}
         assert engine.maintenance.reindex() == 1

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..analysis.document import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch, StoreError
-from ..protocols import LEASE_SECONDS, Changes, Embedder, Failure, Store, Vector
+from ..protocols import FIRST_PLACE, LEASE_SECONDS, Changes, Embedder, Failure, Store, Vector
 from ..types.memory import NEVER, Scope, lone_row, squares_of, unit_rows
 
 Progress = Callable[[int, int, str], None]
@@ -270,7 +270,7 @@ class Desk:
         failures = [] if again else self.store.failures(self.space)
         nowhere = sum(failure.memories for failure in failures if failure.next_try >= NEVER)
         due = None if again else (NEVER - 1 if all_texts else self.clock())
-        made, after, total, error = 0, 0, most, ""
+        made, after, total, error = 0, FIRST_PLACE, most, ""
         tried: set[str] = set()  # and not embedded
         for done in self._shares() if most is None else ():
             made, error = made + len(done.vectors), done.error

@@ -114,7 +114,9 @@ class IndexedStore:
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = DocValues(
-            lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"], span_asked
+            lambda connection, *key: self._index(connection).stored_tokens(connection, *key),
+            share["records"],
+            span_asked,
         )
         try:
             backend.attempt(lambda: self._prepare(keyword), frees=True)

@@ -14,11 +14,11 @@ import numpy as np
 from ..errors import StoreDamaged
 from ..types.memory import Entry
 from ..types.trail import Name
-from .sqlite.database import Connection, Row, meta_value, rows_of
-from .sqlite.metadata import READERS, stretches_in
+from .sqlite.database import Connection, Key, Row, meta_value, place_mask, rows_at, rows_of
+from .sqlite.doc_values import ranges_in
 from .sqlite.postings.format import tokens_in
 from .sqlite.rows import COLUMNS, SELECT, read_row, text_embedded
-from .sqlite.vectors.checksums import is_vector, place_mask
+from .sqlite.vectors.checksums import is_vector
 from .sqlite.vectors.table import vector_bytes
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Past = tuple[float, str]  # moment of a change, and the former fields as JSON
 VectorKey = tuple[str, str, str]  # scope, space, hash of the embedded text
 
 _LISTED = "IN (SELECT value FROM json_each(?))"
-_MEMORY = f"m.row, m.scope, m.number, {SELECT}, m.embed_hash, m.checksum, m.letters, m.dates, m.embed_text"
+_MEMORY = f"m.scope, m.number, {SELECT}, m.embed_hash, m.checksum, m.letters, m.dates, m.embed_text"
 _NEXT = f"SELECT {_MEMORY} FROM memories AS m WHERE m.scope = ? AND m.number > ? ORDER BY m.number LIMIT ?"
 _KNOWN = f"SELECT {_MEMORY} FROM memories AS m WHERE m.id {_LISTED}"
 _recalls = itemgetter(COLUMNS.index("recalls"), COLUMNS.index("recalled"))  # each store counts its own
@@ -54,7 +54,6 @@ DIGEST_BYTES = 16
 class StoredMemory(NamedTuple):
     """One memory as it is stored: its row, and what the index holds of it."""
 
-    row: int
     scope: str
     number: int
     columns: Row  # those of SELECT, then the hash of the embedded text and the checksum
@@ -164,7 +163,7 @@ def read_next(
         rows = rows_of(connection, _NEXT, (scope, after, most - len(found)))
         found += rows
         if len(found) == most:
-            return _with_all(connection, index, found), done, rows[-1][2]
+            return _with_all(connection, index, found), done, rows[-1][1]
         after = FIRST
     return _with_all(connection, index, found), len(scopes), FIRST
 
@@ -177,24 +176,24 @@ def read_known(connection: Connection, index: KeywordIndex, ids: Sequence[Memory
 def _with_all(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) -> StoredPart:
     if not rows:
         return StoredPart((), {}, (), {})
-    numbers = json.dumps([row[0] for row in rows])
-    names: dict[int, list[Row]] = defaultdict(list)
-    for memory, *name in rows_of(
-        connection,
-        f"SELECT memory, text, key, words, specificity FROM names WHERE memory {_LISTED} ORDER BY memory, place",
-        (numbers,),
-    ):
-        names[memory].append(tuple(name))
-    tokens = _tokens(connection, index, rows)
-    stretches = stretches_in(meta_value(connection, READERS))
-    firsts = [stretch.first for stretch in stretches]
-    end = 3 + len(COLUMNS) + 2  # of row, scope and number, and of the columns with hash and checksum
+    keys = [(scope, number) for scope, number, *_ in rows]
+    names: dict[Key, list[Row]] = defaultdict(list)
+    listed = "SELECT scope, number, text, key, words, specificity FROM names"
+    for scope, number, *name in rows_at(connection, listed, keys, " ORDER BY number, place"):
+        names[scope, number].append(tuple(name))
+    tokens = _tokens(connection, index, keys)
+    stored = f"SELECT scope, readers FROM scopes WHERE scope {_LISTED}"
+    scopes = json.dumps(sorted({scope for scope, _ in keys}))
+    readers = {scope: ranges_in(text) for scope, text in rows_of(connection, stored, (scopes,))}
+    end = 2 + len(COLUMNS) + 2  # of scope and number, and of the columns with hash and checksum
     memories = []
-    for stored in rows:
-        (row, scope, number), columns, (letters, dates, embed_text) = stored[:3], stored[3:end], stored[end:]
-        reader, said = stretches[bisect_right(firsts, row) - 1].reader, names.get(row, ())
+    for row in rows:
+        (scope, number), columns, (letters, dates, embed_text) = row[:2], row[2:end], row[end:]
+        ranges = readers.get(scope) or ranges_in(None)
+        reader = ranges[bisect_right([one.first for one in ranges], number) - 1].reader
+        said = names.get((scope, number), ())
         memories.append(
-            StoredMemory(row, scope, number, columns, letters, dates, embed_text, reader, tokens[row], said)
+            StoredMemory(scope, number, columns, letters, dates, embed_text, reader, tokens[scope, number], said)
         )
     ids = json.dumps([one.id for one in memories])
     history: dict[MemoryId, list[Past]] = defaultdict(list)
@@ -209,18 +208,13 @@ def _with_all(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) 
     )
 
 
-def _tokens(connection: Connection, index: KeywordIndex, rows: Sequence[Row]) -> dict[int, Sequence[str]]:
-    """Return the tokens of memories by their rows; damaged ones are analyzed again."""
+def _tokens(connection: Connection, index: KeywordIndex, keys: Sequence[Key]) -> dict[Key, Sequence[str]]:
+    """Return the tokens of memories; damaged ones are analyzed again."""
     if index.name != "postings":
-        return {row[0]: index.stored_tokens(connection, row[0]) for row in rows}
-    packed = rows_of(
-        connection,
-        "SELECT m.row, t.tokens FROM memories AS m JOIN posting_tokens AS t ON t.scope = m.scope "
-        f"AND t.number = m.number WHERE m.row {_LISTED}",
-        (json.dumps([row[0] for row in rows]),),
-    )
-    blobs: dict[int, object] = dict(packed)
-    return {row: tokens_in(connection, scope, number, row, blobs.get(row)) for row, scope, number, *_ in rows}
+        return {key: index.stored_tokens(connection, *key) for key in keys}
+    packed = rows_at(connection, "SELECT scope, number, tokens FROM posting_tokens", keys)
+    blobs = {(scope, number): blob for scope, number, blob in packed}
+    return {key: tokens_in(connection, *key, blobs.get(key)) for key in keys}
 
 
 def _vectors(connection: Connection, memories: Sequence[StoredMemory]) -> tuple[dict[VectorKey, bytes], int]:
@@ -344,7 +338,7 @@ class Takeover:
 
     def apply(self, writer: Writer) -> None:
         """Store all of it, in the transaction of a writer."""
-        history = [(one.id, *past) for one in self.new for past in self._part.history.get(one.id, ())]
+        history = [(one.scope, one.id, *past) for one in self.new for past in self._part.history.get(one.id, ())]
         vectors = {
             key: {text_hash: np.frombuffer(blob, "<f4") for text_hash, blob in blobs.items()}
             for key, blobs in self.vectors.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..analysis.dates import date_words_in, is_mark
@@ -15,6 +16,7 @@ from ..analysis.query import MEMORY_FIELDS, is_said
 from ..analysis.tokenizer import marks_but_of, marks_of_language
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..protocols import (
+    FIRST_PLACE,
     NO_HINT,
     Arrival,
     Changes,
@@ -406,7 +408,8 @@ class MemoryReaders:
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
         """Return up to `limit` memories that an earlier analyzer indexed."""
-        return [entry.memory for entry in self._entries.values() if entry.reader < reader][:limit]
+        older = [entry.memory for entry in self._entries.values() if entry.reader < reader]
+        return sorted(older, key=lambda memory: str(memory.scope))[:limit]
 
 
 class MemoryStore(MemoryReaders):
@@ -724,15 +727,17 @@ class MemoryStore(MemoryReaders):
         """Return those of these embedded texts that already have a vector in the space and scope."""
         return {text_hash for text_hash in hashes if (scope, space, text_hash) in self._vectors}
 
-    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+    def without_vector(
+        self, space: str, limit: int, after: tuple[str, int] = FIRST_PLACE, due: float | None = None
+    ) -> list[Waiting]:
         """Return up to `limit` texts after a place that lack a vector, except those to retry after `due`."""
         later = {one.hash for one in self.failures(space) if due is not None and one.next_try > due}
         placed = (
-            Waiting(entry.embed_hash, entry.embed_text, place)
-            for place, entry in enumerate(self._entries.values(), 1)
+            Waiting(entry.embed_hash, entry.embed_text, (str(entry.memory.scope), number))
+            for number, entry in enumerate(self._entries.values())
             if entry.embed_hash not in later and self._vector(entry, space) is None
         )
-        return [one for one in placed if one.place > after][:limit]
+        return sorted((one for one in placed if one.place > after), key=attrgetter("place"))[:limit]
 
     def claim(self, space: str, limit: int, worker: str, lease_seconds: float, now: float) -> list[Waiting]:
         """Lease texts without a vector that are due and leased to nobody."""

@@ -441,7 +441,7 @@ class ReaderContract(StoreSetting):
             store.write(Changes(put=[replace(entry_for(memory, "en"), reader=reader)]))
         assert store.readers(MINE) == {3: 2, 5: 1, 4: 1}
         assert store.readers(frozenset({OTHER})) == {3: 1}
-        assert [memory.id for memory in store.read_before(5, 10)] == ["m_1", "m_2", "m_3", "m_5"]
+        assert [memory.id for memory in store.read_before(5, 10)] == ["m_1", "m_2", "m_5", "m_3"]
         assert [memory.id for memory in store.read_before(4, 2)] == ["m_1", "m_2"]
         assert store.read_before(3, 10) == []
 

@@ -1,4 +1,4 @@
-"""Shelves: where the rows of a scope stand, be they its own alone or a few among those of others."""
+"""Doc values: the places of memories by scope and number, and the analyzer versions of ranges of numbers."""
 
 from __future__ import annotations
 
@@ -6,38 +6,52 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.storage.sqlite.doc_values import GONE, NOWHERE, RECORD, ScopeDocValues, Timed
+from whyrank.storage.sqlite.doc_values import (
+    GONE,
+    NOWHERE,
+    RECORD,
+    DocValues,
+    ReaderRange,
+    ScopeDocValues,
+    Timed,
+    renumbered,
+)
 
 NOTHING = np.zeros(0, np.int64)
 
 
-def shelf_of(rows: list[int], gone: set[int]) -> ScopeDocValues:
-    records = np.zeros(len(rows), RECORD)
-    records["row"] = rows
-    records["unit"] = [GONE if row in gone else 0 for row in rows]
+def shelf_of(scope: str, living: list[bool]) -> ScopeDocValues:
+    records = np.zeros(len(living), RECORD)
+    records["unit"] = [0 if is_living else GONE for is_living in living]
     columns = {name: np.ascontiguousarray(records[name]) for name in RECORD.names or ()}
-    return ScopeDocValues("global", 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0)))
+    return ScopeDocValues(scope, 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0)))
 
 
-@given(
-    st.one_of(*(st.lists(st.integers(1, most), unique=True, max_size=12) for most in (14, 60, 2**40))),
-    st.sets(st.integers(1, 14)),
-    st.lists(st.integers(-3, 2**40 + 3), max_size=5),
-)
-def test_every_row_is_found_at_its_place_and_no_other_anywhere(
-    rows: list[int], gone: set[int], asked: list[int]
+LIVING = st.lists(st.booleans(), max_size=12)
+ODD = st.sampled_from([None, "odd", b"\xff", 1.5, -1, -(2**63), 2**62, True])
+
+
+@given(LIVING, st.lists(st.one_of(st.integers(-3, 14), ODD)))
+def test_a_number_is_the_place_of_a_living_memory_and_all_else_is_nowhere(
+    living: list[bool], asked: list[object]
 ) -> None:
-    places = {row: place for place, row in enumerate(rows) if row not in gone}
-    wanted = [*asked, *rows, *gone, *(row + 1 for row in rows)]
-    found = shelf_of(rows, gone).places_of(np.array(wanted, np.int64))
-    assert found.tolist() == [places.get(row, NOWHERE) for row in wanted]
+    known = {number for number, is_living in enumerate(living) if is_living}
+    expected = [number if type(number) is int and number in known else NOWHERE for number in asked]
+    assert shelf_of("global", living).places_of(asked).tolist() == expected
 
 
-def test_of_two_that_say_they_have_one_row_the_first_has_it_and_odd_rows_are_looked_up() -> None:
-    assert shelf_of([5, 5, 7], set()).places_of(np.array([5, 6, 7])).tolist() == [0, NOWHERE, 2]
-    lowest = -(2**63)
-    assert shelf_of([lowest, lowest + 1], set()).places_of(np.array([lowest + 1, lowest, 3])).tolist() == [
-        1,
-        0,
-        NOWHERE,
-    ]
+@given(LIVING, LIVING, st.lists(st.tuples(st.sampled_from(["global", "user:1", "user:2"]), st.integers(-3, 14))))
+def test_a_key_is_found_in_its_scope_alone(one: list[bool], other: list[bool], keys: list[tuple[str, int]]) -> None:
+    shelves = [shelf_of("global", one), shelf_of("user:1", other)]
+    found = DocValues(lambda *_: ()).locate(shelves, keys)
+    for shelf, places in zip(shelves, found, strict=True):
+        theirs = [number if scope == shelf.scope else NOWHERE for scope, number in keys]
+        assert places.tolist() == shelf.places_of(theirs).tolist()
+
+
+RANGES = (ReaderRange(0, 3), ReaderRange(4, 5), ReaderRange(9, 4))
+
+
+def test_ranges_of_analyzer_versions_move_with_the_numbers() -> None:
+    assert renumbered(RANGES, [1, 3, 4, 8, 12]) == (ReaderRange(0, 3), ReaderRange(2, 5), ReaderRange(4, 4))
+    assert renumbered(RANGES, []) == (ReaderRange(0, 3), ReaderRange(0, 5), ReaderRange(0, 4))

@@ -78,7 +78,7 @@ def test_a_purge_takes_the_words_of_names_that_were_lost(tmp_path: Path) -> None
     with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
         gone = memory.add("It holds one litre", name="Zanzibarian Pot")
         memory.get(gone.id)
-    told(path, "UPDATE names SET memory = x'00'")
+    told(path, "UPDATE names SET number = x'00'")
     with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
         memory.forget(gone.id, purge=True)
     assert not any(b"zanzibarian" in file.read_bytes().lower() for file in tmp_path.glob("memory.db*"))
@@ -100,7 +100,7 @@ def test_a_row_that_was_damaged_keeps_nobody_from_the_names(tmp_path: Path) -> N
     store = SqliteStore(tmp_path / "memory.db")
     put(store, "Alabaster", "Basement")
     store.close()
-    told(tmp_path / "memory.db", "UPDATE names SET memory = x'00ff' WHERE text = 'Basement'")
+    told(tmp_path / "memory.db", "UPDATE names SET number = x'00ff' WHERE text = 'Basement'")
     with closing(SqliteStore(tmp_path / "memory.db")) as again:
         assert found(again, "Alabastre") == ["m_Alabaster"]
         put(again, "Cardigan")
@@ -109,8 +109,9 @@ def test_a_row_that_was_damaged_keeps_nobody_from_the_names(tmp_path: Path) -> N
 
 def test_names_of_the_schema_before_are_taken_over_but_those_of_no_memory(tmp_path: Path) -> None:
     path = Path(shutil.copy(Path(__file__).parents[2] / "golden/stores/schema4.db", tmp_path / "memory.db"))
-    names = "SELECT memory, scope, text, key, words, sorted_words, specificity FROM names ORDER BY memory, {}"
-    before, words = ask(path, names.format("entry")), ask(path, WORDS)
+    columns, own = "n.text, n.key, n.words, n.sorted_words, n.specificity", "m.scope = n.scope AND m.number = n.number"
+    names = f"SELECT m.row, n.scope, {columns} FROM names AS n JOIN memories AS m ON {{}} ORDER BY m.row, {{}}"
+    before, words = ask(path, names.format("m.row = n.memory", "entry")), ask(path, WORDS)
     told(path, "INSERT INTO name_words SELECT scope, 'nobody', 999 FROM names LIMIT 1")
     told(path, "DROP INDEX names_by_entry")
     told(
@@ -118,5 +119,5 @@ def test_names_of_the_schema_before_are_taken_over_but_those_of_no_memory(tmp_pa
     )
     with closing(Database(path)) as database:
         prepare(database)
-    assert ask(path, names.format("place")) == before != []
+    assert ask(path, names.format(own, "place")) == before != []
     assert ask(path, WORDS) == words != []

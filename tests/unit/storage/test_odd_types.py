@@ -121,7 +121,7 @@ def test_a_memory_with_a_field_of_another_type_answers_with_a_notice(column: str
     assert not found.is_sound
 
 
-@pytest.mark.parametrize(("table", "column"), [("names", "words"), ("names", "specificity"), ("name_words", "memory")])
+@pytest.mark.parametrize(("table", "column"), [("names", "words"), ("names", "specificity"), ("name_words", "number")])
 def test_a_name_of_another_type_is_told_and_named_by_the_doctor(
     table: str, column: str, sound: Path, tmp_path: Path
 ) -> None:

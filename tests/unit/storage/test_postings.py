@@ -719,16 +719,18 @@ def test_what_a_dropped_hit_was_is_never_read_from_another_scope(tmp_path: Path)
 
 
 @pytest.mark.parametrize("letters", [1, 300, 65_531, 65_532, 65_535, 65_536, 200_000])
-def test_packed_tokens_are_found_changed_or_in_another_row(letters: int) -> None:
+def test_packed_tokens_are_found_changed_or_at_another_place(letters: int) -> None:
     tokens = ["é", "t" * (letters - 1)] if letters > 1 else ["t"]
-    packed = pack(tokens, 7)
-    assert unpack(packed, 7) == tokens
-    assert unpack(zlib.compress(" ".join(tokens).encode()), 7) == tokens  # as earlier versions packed them
+    packed = pack(tokens, "user:1", 7)
+    assert unpack(packed, "user:1", 7) == tokens
+    for place in (("user:1", 8), ("user:2", 7)):
+        with pytest.raises(ChecksumError):
+            unpack(packed, *place)
     with pytest.raises(ChecksumError):
-        unpack(packed, 8)
-    with pytest.raises(ChecksumError):
-        unpack(packed[:-6] + b"x" + packed[-5:], 7)
+        unpack(packed[:-6] + b"x" + packed[-5:], "user:1", 7)
+    with pytest.raises(ChecksumError):  # as earlier versions packed them
+        unpack(zlib.compress(" ".join(tokens).encode()), "user:1", 7)
 
 
 def test_no_tokens_are_packed_too() -> None:
-    assert unpack(pack([], 7), 7) == []
+    assert unpack(pack([], "user:1", 7), "user:1", 7) == []

@@ -53,8 +53,9 @@ def changed(path: str, change: Callable[[Any], object]) -> None:
 
 def other_words(connection: Any) -> None:
     """Give a memory as many words as it had, but others."""
-    [(count, row)] = connection.execute("SELECT length, row FROM memories WHERE scope = 'user:1'")
-    connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (pack(["rum"] * count, row),))
+    [(count, number)] = connection.execute("SELECT length, number FROM memories WHERE scope = 'user:1'")
+    packed = pack(["rum"] * count, "user:1", number)
+    connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (packed,))
 
 
 def other_names(connection: Any) -> None:

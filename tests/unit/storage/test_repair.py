@@ -269,7 +269,7 @@ def test_orphans_are_named_and_swept_away(path: Path) -> None:
 
 def test_missing_rows_of_every_derived_table_are_noticed_and_made_again(path: Path, sound: Path) -> None:
     for statement in (
-        "DELETE FROM names WHERE memory = 5 AND place = 0",
+        "DELETE FROM names WHERE number = 5 AND place = 0",
         "DELETE FROM name_words WHERE word = 'note7'",
         "DELETE FROM posting_tokens WHERE number = 4",
         "DELETE FROM posting_pages WHERE rowid < 4",

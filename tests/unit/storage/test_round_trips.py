@@ -57,15 +57,15 @@ def test_many_rows_are_stored_as_they_were_given_and_a_refused_one_takes_all_bac
         "naïve ☕",
         *(f"key {number}" for number in range(LEAST_COPIED)),
     ]
-    insert = "INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)"
-    rows = [(text, number / 3, text[::-1]) for number, text in enumerate(texts)]
+    insert = "INSERT INTO history (scope, memory, changed, was) VALUES (?, ?, ?, ?)"
+    rows = [("global", text, number / 3, text[::-1]) for number, text in enumerate(texts)]
     with backend.writing() as connection:
         connection.executemany(insert, rows)
-        last = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+        last = connection.execute("SELECT max(entry) FROM history").fetchone()[0]
     with pytest.raises(StoreError, match="changed"):
-        _replace(backend, insert, [*rows, ("refused", None, "the moment of its change is missing")])
+        _replace(backend, insert, [*rows, ("global", "refused", None, "the moment of its change is missing")])
     with backend.writing() as connection:
-        read = connection.execute("SELECT memory, changed, was FROM history ORDER BY entry").fetchall()
+        read = connection.execute("SELECT scope, memory, changed, was FROM history ORDER BY entry").fetchall()
         assert connection.execute("SELECT max(entry) FROM history").fetchone()[0] == last
     backend.close()
     assert read == rows
@@ -114,8 +114,8 @@ def test_the_first_question_on_a_scope_waits_six_times(counted: Counted) -> None
 def test_a_new_fact_waits_three_times(counted: Counted) -> None:
     engine = counted.engine
     engine.add("the first fact of this process finds out about the spaces", scope="user:ann")
-    # The checks; the row of the fact; the rest with the commit. Where embedding took long, as on a busy machine, the
-    # next fact is looked up before it is embedded: that is why several are added.
+    # The checks; the records beside the fact; the rest with the commit. Where embedding took long, as on a busy
+    # machine, the next fact is looked up before it is embedded: that is why several are added.
     assert min(counted.trips(partial(engine.add, f"the kettle {verb}", scope="user:ann")) for verb in VERBS) == NEW_FACT
 
 

@@ -11,6 +11,7 @@ import pytest
 import whyrank
 from tests.damage import ask, told
 from whyrank.analysis.document import content_hash, entry_for
+from whyrank.protocols import FIRST_PLACE
 from whyrank.storage.sqlite.rows import COLUMNS, read_row, to_row
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
@@ -80,7 +81,7 @@ def test_a_chunk_whose_text_was_altered_gets_no_vector_and_keeps_nobody_from_the
     told(path, f"UPDATE memories SET {damage} WHERE path = 'roses.md'")
     found: list[Waiting] = []
     with closing(SqliteStore(path)) as store:
-        while some := store.without_vector("another", 1, after=found[-1].place if found else 0):
+        while some := store.without_vector("another", 1, after=found[-1].place if found else FIRST_PLACE):
             found += some
     assert ["tulips" in one.text for one in found] == [False, True][-told_of:]
     assert all(content_hash(one.text) == one.hash for one in found)

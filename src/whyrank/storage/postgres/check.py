@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...formatting import counted
 from ..sqlite.check import IN_PLACE, Compared, Finding, Tick, check_derived, wrong_memories
-from ..sqlite.database import raise_generation, set_meta
-from ..sqlite.metadata import READERS, miscounted
-from ..sqlite.recovery import CHECKED_COLUMNS, check_row, has_sound_embedding
+from ..sqlite.database import raise_generation
+from ..sqlite.metadata import miscounted
+from ..sqlite.recovery import CHECKED_COLUMNS, NUMBER_CHECKED, SCOPE_CHECKED, check_row, has_sound_embedding
 from ..sqlite.vectors.table import write_all_signs
 from .database import STANDBYS
 from .dialect import translate
@@ -33,12 +33,13 @@ _HINTS = {
     "texts": "`whyrank doctor --repair` restores them",
     "altered": "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`",
 }
-_ROWS_CHECKED = f"SELECT row, {', '.join(CHECKED_COLUMNS)} FROM memories"
-_RESTORED = "UPDATE memories SET text = ? WHERE row = ?"
+_ROWS_CHECKED = f"SELECT {', '.join(CHECKED_COLUMNS)} FROM memories"
+_RESTORED = "UPDATE memories SET text = ? WHERE scope = ? AND number = ?"
 _FORGOTTEN = (
     "DELETE FROM files AS f WHERE EXISTS "
-    "(SELECT 1 FROM memories AS m WHERE m.row = ? AND m.scope = f.scope AND m.path = f.path)"
+    "(SELECT 1 FROM memories AS m WHERE m.scope = ? AND m.number = ? AND m.scope = f.scope AND m.path = f.path)"
 )
+_STALE = "UPDATE scopes SET readers = NULL, changed = ?"
 _RECOUNTED = (
     "UPDATE scopes AS s SET numbers = m.last + 1 FROM (SELECT scope, max(number) AS last FROM memories "
     "GROUP BY scope) AS m WHERE m.scope = s.scope AND s.numbers <= m.last"
@@ -139,12 +140,12 @@ def _restore(database: PostgresDatabase, altered: Sequence[str]) -> None:
             found = connection.execute(f"{_ROWS_CHECKED} WHERE id = ?", (name,)).fetchone()
             if found is None:  # its damaged id was shown as another
                 continue
-            row, *columns = found
-            one = check_row(row, tuple(columns))
+            key = found[SCOPE_CHECKED], found[NUMBER_CHECKED]
+            one = check_row(key[1], found)
             if one.wrong == "texts" and one.memory is not None:
-                connection.execute(_RESTORED, (one.memory.text, row))
+                connection.execute(_RESTORED, (one.memory.text, *key))
             elif one.wrong:
-                connection.execute(_FORGOTTEN, (row,))
+                connection.execute(_FORGOTTEN, key)
         connection.execute(_RECOUNTED)
         raise_generation(connection)
 
@@ -156,8 +157,7 @@ def _mark_stale(database: PostgresDatabase, lacks_names: bool, lacks_signs: bool
             write_all_signs(connection)
         for statement in _WITHOUT_NAMES if lacks_names else ():
             connection.execute(statement)  # they come back with the memories
-        set_meta(connection, READERS, "[]")
-        raise_generation(connection)
+        connection.execute(_STALE, (raise_generation(connection),))
 
 
 # -- memories ----------------------------------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ def _check_memories(connection: Streamed, tick: Tick) -> Iterator[Finding]:
     [[total]] = connection.execute("SELECT count(*) FROM memories")
     wrong: dict[str, list[str]] = defaultdict(list)
     stale = 0
-    rows = connection.execute(f"{_ROWS_CHECKED} ORDER BY row")
-    for number, (row, *columns) in enumerate(rows):
-        if number % _ROWS_AT_ONCE == 0:
-            tick(number, total, "memories")
-        one = check_row(row, tuple(columns))
+    rows = connection.execute(f"{_ROWS_CHECKED} ORDER BY scope, number")
+    for place, row in enumerate(rows):
+        if place % _ROWS_AT_ONCE == 0:
+            tick(place, total, "memories")
+        one = check_row(row[NUMBER_CHECKED], row)
         if one.wrong:
             wrong[one.wrong].append(one.id)
         else:
-            stale += not has_sound_embedding(tuple(columns), is_read_today=False)
+            stale += not has_sound_embedding(row, is_read_today=False)
     for finding in wrong_memories({code: tuple(names) for code, names in wrong.items()}):
         is_known = finding.code in ("texts", "altered")
         yield finding._replace(hint=_HINTS.get(finding.code, _FROM_BACKUP), derived=finding.derived and is_known)

@@ -57,7 +57,6 @@ _REWRITTEN = (
     (re.compile(r"-9e999\b"), "'-infinity'::float8"),
     (re.compile(r"\b9e999\b"), "'infinity'::float8"),
     (re.compile(r"\bAS INTEGER\)"), "AS bigint)"),
-    (re.compile(r"last_insert_rowid\(\)"), "lastval()"),
     (re.compile(r"/\* SKIP LOCKED \*/"), "FOR NO KEY UPDATE SKIP LOCKED"),
     (re.compile(r"(?<!NOT )IN \(\)"), "IN (NULL)"),
     (_LISTED, rf"= ANY(\1{_LIST_MARK})"),

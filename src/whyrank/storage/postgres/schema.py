@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from psycopg.errors import InsufficientPrivilege
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from ..sqlite.vectors.checksums import bind_vectors
+from ..sqlite.schema import key_by_scope
 from .connection import translated
 from .dialect import FUNCTIONS
 
@@ -136,8 +136,35 @@ CREATE TRIGGER memories_changed BEFORE UPDATE OF
 """
 
 
-# A vector belongs to a memory: scopes that have the same text do not share it. A segment belongs to its scope.
+# The key of a memory is its scope and its number there. A vector belongs to a memory: scopes that have the same text do
+# not share it. A segment belongs to its scope.
 _BY_SCOPE = """
+ALTER TABLE scopes ADD COLUMN readers TEXT;
+ALTER TABLE names RENAME TO names_before;
+ALTER TABLE name_words RENAME TO name_words_before;
+CREATE TABLE names (
+    scope TEXT NOT NULL, number bigint NOT NULL, place bigint NOT NULL, text TEXT NOT NULL, key TEXT NOT NULL,
+    words TEXT NOT NULL, sorted_words TEXT NOT NULL, specificity bigint NOT NULL
+);
+INSERT INTO names SELECT m.scope, m.number, n.place, n.text, n.key, n.words, n.sorted_words, n.specificity
+    FROM names_before AS n JOIN memories AS m ON m.row = n.memory ORDER BY m.scope, m.number, n.place;
+CREATE TABLE name_words (scope TEXT NOT NULL, word TEXT NOT NULL, number bigint NOT NULL);
+INSERT INTO name_words SELECT DISTINCT m.scope, n.word, m.number
+    FROM name_words_before AS n JOIN memories AS m ON m.row = n.memory ORDER BY 1, 2, 3;
+UPDATE scopes SET names = names - (SELECT count(*) FROM names_before AS n
+        WHERE n.scope = scopes.scope AND n.memory NOT IN (SELECT row FROM memories)),
+    name_words = name_words - (SELECT count(*) FROM name_words_before AS n
+        WHERE n.scope = scopes.scope AND n.memory NOT IN (SELECT row FROM memories));
+DROP TABLE names_before, name_words_before;
+ALTER TABLE names ADD PRIMARY KEY (scope, number, place);
+ALTER TABLE name_words ADD PRIMARY KEY (scope, word, number);
+CREATE INDEX names_by_key ON names (scope, key);
+CREATE INDEX names_by_words ON names (scope, sorted_words);
+ALTER TABLE history ADD COLUMN scope TEXT;
+UPDATE history SET scope = coalesce((SELECT m.scope FROM memories AS m WHERE m.id = history.memory), '');
+ALTER TABLE history DROP CONSTRAINT history_pkey, ALTER COLUMN scope SET NOT NULL, ADD PRIMARY KEY (scope, entry);
+ALTER TABLE arrivals DROP CONSTRAINT arrivals_pkey, DROP CONSTRAINT arrivals_id_key, ADD PRIMARY KEY (scope, entry),
+    ADD UNIQUE (scope, id);
 ALTER TABLE vectors RENAME TO vectors_before;
 CREATE TABLE vectors (
     scope TEXT NOT NULL, space TEXT NOT NULL, number bigint NOT NULL, hash TEXT NOT NULL, checksum bigint NOT NULL,
@@ -170,6 +197,21 @@ ALTER TABLE posting_segments ADD PRIMARY KEY (scope, segment);
 """.replace(" TEXT", ' TEXT COLLATE "C"')
 
 
+_WITHOUT_ROWS = b"""
+DROP VIEW sqlite_sequence;
+DROP INDEX memories_by_number;
+ALTER TABLE memories DROP COLUMN row, DROP CONSTRAINT memories_id_key;
+ALTER TABLE memories ADD PRIMARY KEY (scope, number), ADD UNIQUE (scope, id);
+CREATE INDEX memories_by_id ON memories (id);
+CREATE INDEX memories_unchecked ON memories (scope, number) WHERE checksum IS NULL;
+"""
+
+
+def _key_by_scope(connection: Connection) -> None:
+    key_by_scope(connection)  # type: ignore[arg-type]  # it has the interface of `sqlite3`
+    connection.raw.execute(_WITHOUT_ROWS)
+
+
 class Migration(NamedTuple):
     """One step of the schema."""
 
@@ -180,7 +222,7 @@ class Migration(NamedTuple):
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, FUNCTIONS + _TABLES + _AROUND),
-    Migration(2, _BY_SCOPE, bind_vectors),
+    Migration(2, _BY_SCOPE, _key_by_scope),
 )
 NEWEST = MIGRATIONS[-1].version
 _VERSION = "schema"  # the key in `meta`

@@ -2,8 +2,8 @@
 
 A restore replaces the content of the store inside SQLite, in one transaction under the writer lock: the file itself
 stays, so that processes which have it open read the restored content with their next snapshot, and a kill leaves the
-store wholly old or wholly new. The caches of such processes are keyed by generation, scope counters and row numbers;
-the restored content gets counters above all that the store ever had.
+store wholly old or wholly new. The caches of such processes are keyed by the generation and by counters of scopes; the
+restored content gets counters above all that the store ever had.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .database import (
     translated,
     untouched_address,
 )
-from .metadata import INDEX_NAMES, RESTORED, index_in
+from .metadata import INDEX_NAMES, index_in
 from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
 
@@ -264,7 +264,7 @@ def _renumber(connection: Connection, live: Connection) -> None:
     epoch = 1 + max(_numbers(connection, "SELECT epoch FROM scopes") + _numbers(live, "SELECT epoch FROM scopes"))
     connection.execute("UPDATE scopes SET changed = ?, epoch = ?", (generation, epoch))
     connection.execute("UPDATE records SET changed = ?", (generation,))
-    for key in ("generation", "keyword-since", RESTORED):
+    for key in ("generation", "keyword-since"):
         set_meta(connection, key, str(generation))
     connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
     # Row numbers that were given out are not given again: lazy reads go by them.

@@ -25,20 +25,24 @@ from .database import (
     ChecksumError,
     Connection,
     Database,
+    Key,
     Row,
     SqlError,
     is_generation,
     lenient,
-    meta_value,
+    place_mask,
     translated,
 )
 from .disk import LOW_BYTES, MEGABYTE, free_bytes
-from .doc_values import BLOCK, GONE, decoded
-from .metadata import INDEX_NAMES, READERS, index_in, miscounted, stretches_in, was_in
-from .names import MISCOUNTED
+from .doc_values import BLOCK, GONE, decoded, id_in_record, ranges_in
+from .fts5 import UNPAIRED
+from .metadata import INDEX_NAMES, index_in, miscounted, was_in
+from .names import MISCOUNTED, UNOWNED_NAMES
 from .postings import terms
 from .postings.format import LIVE, MAKING, NO_PAGES, TABLE_NAMES, Segment, filed, read, span, unpack
 from .recovery import (
+    NUMBER_CHECKED,
+    SCOPE_CHECKED,
     UNREADABLE,
     ReadableRows,
     check_row,
@@ -53,7 +57,7 @@ from .recovery import (
     table_columns,
 )
 from .schema import MIGRATIONS, PUT_RIGHT, misstated, version_of
-from .vectors.checksums import PLACED, is_vector, place_mask
+from .vectors.checksums import PLACED, is_vector
 from .vectors.table import signs_in, vector_bytes
 
 if TYPE_CHECKING:
@@ -95,14 +99,12 @@ _SET_ASIDE = (
     "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files again; "
     "documents that are in no file must be stored again"
 )
-# True of a name in another scope than its memory; one without a memory is counted elsewhere.
-_ASTRAY = "scope <> (SELECT m.scope FROM memories AS m WHERE m.row = {}.memory) IS TRUE"
-_UNOWNED_NAMES = "SELECT count(*) FROM {} AS n WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.row = n.memory)"
 UNOWNED = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
 UNOWNED_VECTOR = (
     "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.scope = o.scope AND m.number = o.number AND m.embed_hash = o.hash)"
 )
 _UPDATE = "`whyrank show ID` shows what is left; correct it with `whyrank update ID --text TEXT`"
+_WAS = 4  # the place of the former fields in a row of the history, behind its number
 _TREE = re.compile(r"^Tree (\d+)")
 _OWNER = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
 
@@ -298,22 +300,23 @@ def _check_pages(broken: Counter[str]) -> Iterator[Finding]:
 
 def _check_memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
     rows = memory_rows(connection)
-    known, seen = _keys_of_names(connection), set[int]()
+    known, seen = _keys_of_names(connection), dict[int, str]()
     wrong: dict[str, list[str]] = defaultdict(list)
     stale = misnamed = 0
     total = next((count for (count,) in select_readable(connection, "SELECT count(*) FROM memories")), 0)
     for number, (row, *columns) in enumerate(rows):
         if number % _TICK_ROWS == 0:
             tick(number, total, "memories")
-        seen.add(row)
         one = check_row(row, tuple(columns))
-        is_read_today = known is not None and row >= known[0]
+        seen[row] = one.id
+        scope, place = columns[SCOPE_CHECKED], columns[NUMBER_CHECKED]
+        is_read_today = known is not None and isinstance(place, int) and place >= known[0].get(scope, place + 1)
         if one.wrong:
             wrong[one.wrong].append(one.id)
         else:
             stale += not has_sound_embedding(tuple(columns), is_read_today)
         if one.memory is not None and known is not None and is_read_today:
-            misnamed += {name.key for name in names_of(one.memory)} != known[1].get(row, set())
+            misnamed += {name.key for name in names_of(one.memory)} != known[1].get((scope, place), set())
     yield from wrong_memories({code: tuple(names) for code, names in wrong.items()})
     if lost := missing_memories(connection, seen):
         yield _lost(
@@ -349,16 +352,22 @@ def _lost(code: str, names: tuple[str, ...], why: str, hint: str = _COPY) -> Fin
     return Finding(code, f"{counted(len(names), 'memory', 'memories')} {why}: {shorten(names)}", hint, False, names)
 
 
-def _keys_of_names(connection: Connection) -> tuple[int, dict[int, set[str]]] | None:
-    """Return the first row that today's analyzer has read, and the keys of names by row; None if unknown."""
-    keys: dict[int, set[str]] = defaultdict(set)
+def _keys_of_names(connection: Connection) -> tuple[dict[str, int], dict[Key, set[str]]] | None:
+    """Return the first number of each scope that today's analyzer has read, and the keys of names; None if unknown."""
+    keys: dict[Key, set[str]] = defaultdict(set)
     try:
-        last = stretches_in(meta_value(connection, READERS))[-1]
-        for row, key in connection.execute("SELECT memory, key FROM names"):
-            keys[row].add(key)
+        for scope, number, key in connection.execute("SELECT scope, number, key FROM names"):
+            keys[scope, number].add(key)
+        return read_today(connection), keys
     except UNREADABLE:
         return None
-    return (last.first, keys) if last.reader == READER_VERSION else None
+
+
+def read_today(connection: Connection) -> dict[str, int]:
+    """Return the first number that the current analyzer has indexed, by scope; of some scopes it has indexed none."""
+    stored = connection.execute("SELECT scope, readers FROM scopes ORDER BY scope").fetchall()
+    last = {scope: ranges_in(text)[-1] for scope, text in stored}
+    return {scope: first for scope, (first, reader) in last.items() if reader == READER_VERSION}
 
 
 # -- other data that is not derived ----------------------------------------------------------------------------------
@@ -416,7 +425,7 @@ def _is_sound(table: str, row: Row) -> bool:
     values = row[1:] if table == "history" else row
     if not all(column.fits(value) for column, value in zip(table_columns(table), values, strict=False)):
         return False
-    return table != "history" or was_in(row[-1]) is not None
+    return table != "history" or was_in(row[_WAS]) is not None
 
 
 # -- derived data ----------------------------------------------------------------------------------------------------
@@ -460,23 +469,23 @@ def _count_records(connection: Connection) -> Iterator[Count]:
 
 def broken_records(connection: Connection) -> list[tuple[str, int]]:
     """Return the blocks of records that fail their checksum, are missing, or differ from the memories."""
-    wanted: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-    for scope, number, row in connection.execute("SELECT scope, number, row FROM memories"):
-        wanted[scope, number - number % BLOCK][number % BLOCK] = row
+    wanted: dict[tuple[str, int], dict[int, bytes]] = defaultdict(dict)
+    for scope, number, identity in connection.execute("SELECT scope, number, id FROM memories"):
+        wanted[scope, number - number % BLOCK][number % BLOCK] = id_in_record(identity)
     broken = []
     for scope, first, blob in connection.execute("SELECT scope, first, records FROM records"):
-        if _rows_in_block(blob, scope, first) != wanted.pop((scope, first), {}):
+        if _ids_in_block(blob, scope, first) != wanted.pop((scope, first), {}):
             broken.append((scope, first))
     return [*broken, *wanted]
 
 
-def _rows_in_block(blob: bytes, scope: object, first: object) -> dict[int, int] | None:
+def _ids_in_block(blob: bytes, scope: object, first: object) -> dict[int, bytes] | None:
     try:
         records = decoded(blob, scope, first)
     except (ChecksumError, ValueError, TypeError):
         return None
     places = np.flatnonzero(records["unit"] != GONE).tolist()
-    return dict(zip(places, records["row"][places].tolist(), strict=True))
+    return dict(zip(places, records["id"][places].tolist(), strict=True))
 
 
 def _count_scopes(connection: Connection) -> Iterator[Count]:
@@ -489,7 +498,8 @@ def _count_scopes(connection: Connection) -> Iterator[Count]:
     wrong = _scalar(
         connection,
         "SELECT count(*) FROM scopes WHERE typeof(changed) <> 'integer' OR typeof(epoch) <> 'integer' "
-        "OR numbers > (SELECT seq FROM sqlite_sequence WHERE name = 'memories')",
+        f"OR numbers > {BLOCK} + max(coalesce((SELECT max(first) FROM records AS r WHERE r.scope = scopes.scope), 0), "
+        "coalesce((SELECT max(number) FROM memories AS m WHERE m.scope = scopes.scope), 0))",
     )
     yield "scopes", wrong, "scope says", "scopes say", "values of its memories that are not valid"
 
@@ -530,10 +540,10 @@ def _is_page(field: int, first: int, blob: bytes) -> bool:
 
 def _count_tokens(connection: Connection) -> Iterator[Count]:
     rows = connection.execute(
-        "SELECT m.length, m.row, t.tokens FROM memories AS m LEFT JOIN posting_tokens AS t "
+        "SELECT m.length, t.tokens, m.scope, m.number FROM memories AS m LEFT JOIN posting_tokens AS t "
         "ON t.scope = m.scope AND t.number = m.number"
     )
-    wrong = sum(not _has_tokens(blob, row, length) for length, row, blob in rows)
+    wrong = sum(not _has_tokens(length, *stored) for length, *stored in rows)
     yield "words", wrong, "memory has", "memories have", "damaged words or none in the keyword index"
     orphans = _scalar(
         connection,
@@ -543,9 +553,9 @@ def _count_tokens(connection: Connection) -> Iterator[Count]:
     yield "words", orphans, "list of words belongs", "lists of words belong", "to no memory"
 
 
-def _has_tokens(blob: bytes | None, row: int, length: int) -> bool:
+def _has_tokens(length: int, blob: bytes | None, scope: str, number: int) -> bool:
     try:
-        return len(unpack(blob, row)) == length
+        return len(unpack(blob, scope, number)) == length
     except ChecksumError:
         return False
 
@@ -597,11 +607,7 @@ def _has_span(connection: Connection, scope: str) -> bool:
 
 
 def _count_fts5(connection: Connection) -> Iterator[Count]:
-    wrong = _scalar(
-        connection,
-        "SELECT (SELECT count(*) FROM memories WHERE row NOT IN (SELECT rowid FROM words)) + "
-        "(SELECT count(*) FROM words WHERE rowid NOT IN (SELECT row FROM memories))",
-    )
+    wrong = _scalar(connection, UNPAIRED)
     yield "words", wrong, "memory and its words do", "memories and their words do", "not go together"
 
 
@@ -619,29 +625,28 @@ def _count_names(connection: Connection) -> Iterator[Count]:
 
 def _wrong_names(connection: Connection) -> int:
     wrong = 0
-    spoken: dict[int, set[str]] = defaultdict(set)
-    needed: dict[int, set[str]] = defaultdict(set)
-    words: dict[int, set[str]] = defaultdict(set)
-    for memory, text, key, said, ordered, specificity, is_astray in connection.execute(
-        f"SELECT memory, text, key, words, sorted_words, specificity, {_ASTRAY.format('names')} FROM names"
+    spoken: dict[Key, set[str]] = defaultdict(set)
+    needed: dict[Key, set[str]] = defaultdict(set)
+    words: dict[Key, set[str]] = defaultdict(set)
+    for scope, number, text, key, said, ordered, specificity in connection.execute(
+        "SELECT scope, number, text, key, words, sorted_words, specificity FROM names"
     ):
         is_text = all(isinstance(value, str) for value in (text, key, said, ordered))
         wrong += not is_text or name_key(text) != key or words_key(said.split()) != ordered
-        wrong += is_text and (is_astray or not isinstance(specificity, int))
+        wrong += is_text and not isinstance(specificity, int)
         if is_text:
             name = Name(text, key, tuple(said.split()), specificity)
-            spoken[memory].update(name.words)
-            needed[memory].update(name.words if is_known_in_part(name) else ())
-    for memory, word, is_astray in connection.execute(
-        f"SELECT memory, word, {_ASTRAY.format('name_words')} FROM name_words"
-    ):
-        words[memory].add(f"{word} astray" if is_astray else word)
+            spoken[scope, number].update(name.words)
+            needed[scope, number].update(name.words if is_known_in_part(name) else ())
+    for scope, number, word in connection.execute("SELECT scope, number, word FROM name_words"):
+        words[scope, number].add(word)
     # Words of whole paths were listed by earlier versions as well, and are of no use.
     return wrong + sum(not needed[memory] <= words[memory] <= spoken[memory] for memory in spoken.keys() | words.keys())
 
 
 def _count_unowned_names(connection: Connection) -> Iterator[Count]:
-    wrong = sum(_scalar(connection, _UNOWNED_NAMES.format(table)) for table in ("names", "name_words"))
+    tables = ("names", "name_words")
+    wrong = sum(_scalar(connection, f"SELECT count(*) FROM {table} AS n WHERE {UNOWNED_NAMES}") for table in tables)
     yield "names", wrong, "name belongs", "names belong", "to no memory"
 
 

@@ -15,6 +15,7 @@ import time
 import weakref
 import zlib
 from bisect import bisect_left
+from collections import defaultdict
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -611,6 +612,27 @@ def rows_of(
     return connection.execute(statement, parameters).fetchall()
 
 
+Key = tuple[str, int]  # of a memory: its scope, and its number there
+
+
+def rows_at(connection: Connection, statement: str, keys: Iterable[Key], rest: str = "") -> list[Row]:
+    """Return the rows of a statement, given without its condition, for the memories with some keys.
+
+    Each scope takes a statement of its own; a server answers them in one round trip.
+    """
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for scope, number in keys:
+        numbers[scope].append(number)
+    asked: list[Asked] = [
+        (f"{statement} WHERE scope = ? AND number IN ({marks}){rest}", (scope, *part))
+        for scope, own in numbers.items()
+        for part, marks in portions(own)
+    ]
+    if len(asked) > 1:
+        foresee(connection, asked)
+    return [row for one in asked for row in rows_of(connection, *one)]
+
+
 def foresee(connection: Any, asked: Iterable[Asked]) -> None:
     """Fetch the results of statements together, where each would be a round trip to a server.
 
@@ -757,3 +779,17 @@ def check_body(blob: object, *place: object) -> memoryview:
     if not body or zlib.crc32(body) ^ checksum_of(blob) not in (0, _mask(place)):
         raise ChecksumError
     return body
+
+
+_MASK_BITS, _SPREAD = 0xFFFF_FFFF, 0x9E37_79B1  # a prime near the golden ratio: neighbours differ in many bits
+
+
+def place_mask(scope: object, number: object) -> int:
+    """Return what a checksum is combined with by XOR, so that it fails at another place; the mask of 0 is a scope's."""
+    begin = scope if isinstance(scope, int) else zlib.crc32(str(scope).encode("utf-8", errors="replace"))
+    return (begin + _SPREAD * number) & _MASK_BITS if isinstance(number, int) else begin
+
+
+def mask_between(scope: str, old: int, new: int) -> int:
+    """Return what moves a checksum from one place of a scope to another, by XOR."""
+    return place_mask(scope, old) ^ place_mask(scope, new)

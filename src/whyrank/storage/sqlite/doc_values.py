@@ -6,11 +6,13 @@ being copied and are renewed where the file has changed.
 
 from __future__ import annotations
 
+import json
 import threading
+from bisect import bisect_left
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -21,9 +23,9 @@ from ...analysis.dates import date_words_in
 from ...errors import StoreDamaged
 from ...formatting import counted, which
 from ...protocols import UNREADABLE
-from ...types.memory import Entry, Memory, Notice, Scope, Source
+from ...types.memory import UNKNOWN_READER, Entry, Memory, Notice, Scope, Source
 from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, gram_count
-from .database import Asked, ChecksumError, Connection, add_checksum, check_body, foresee
+from .database import Asked, ChecksumError, Connection, Key, add_checksum, check_body, foresee
 from .rows import NUMBERED, SELECT, as_far_as_legible, code
 
 SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
@@ -45,7 +47,6 @@ def grow(known: NDArray[Number] | None, shape: tuple[int, ...], dtype: type[Numb
 
 RECORD = np.dtype(
     [
-        ("row", "<i8"),
         ("unit", "<i1"),
         ("words", "<u4"),
         ("pairs", "<u4"),
@@ -65,7 +66,7 @@ BLOCK = 64  # records that are written and read together: six kilobytes, so that
 
 Records = NDArray[np.void]
 Record = tuple[int | bytes, ...]
-StoredTokens = Callable[[Connection, int], Sequence[str]]
+StoredTokens = Callable[[Connection, str, int], Sequence[str]]  # by scope and number
 # Unreadable memories are stored under a number below zero, with a key that no text has, until they are stored again.
 ASIDE = (
     "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
@@ -74,12 +75,12 @@ ASIDE = (
 )
 
 
-def record_of(row: int, entry: Entry) -> Record:
+def record_of(entry: Entry) -> Record:
     """Return the record of a memory."""
     memory = entry.memory
     session = code(memory.session) if memory.is_turn else 0
-    place = (code(memory.group), session, memory.position, _short_id(memory), tie_of(memory))
-    return row, unit_of(memory), *lengths_of(entry), *place
+    place = (code(memory.group), session, memory.position, id_in_record(memory.id), tie_of(memory))
+    return unit_of(memory), *lengths_of(entry), *place
 
 
 def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
@@ -92,10 +93,11 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
     return len(grams), pairs, sum(grams) if entry.letters else 0, dates
 
 
-def _short_id(memory: Memory) -> bytes:
+def id_in_record(identity: object) -> bytes:
     """Return the id if it fits the record; a longer one, given by a caller, is read from its row."""
-    fits = memory.id.isascii() and len(memory.id) <= _ID_BYTES and "\0" not in memory.id
-    return memory.id.encode("ascii") if fits else b""
+    if not isinstance(identity, str) or not identity.isascii() or len(identity) > _ID_BYTES or "\0" in identity:
+        return b""
+    return identity.encode("ascii")
 
 
 def tie_of(memory: Memory) -> bytes:
@@ -123,21 +125,27 @@ def vacant(count: int) -> Records:
     return records
 
 
-# Every memory ever stored took one row and one number of its scope, so the highest row bounds the count.
-NUMBERS = "SELECT numbers FROM scopes WHERE scope = ?"
+NUMBERS = "SELECT numbers, readers FROM scopes WHERE scope = ?"
 _BLOCK_AT = "SELECT records FROM records WHERE scope = ? AND first = ?"
+_LAST = "SELECT number FROM memories WHERE scope = ?1 AND typeof(number) = 'integer'{} ORDER BY number DESC LIMIT 1"
+# The end of the last block of records, the last number of a memory, and the last one of these within the blocks.
 BOUNDS = (
-    "SELECT most, (SELECT number FROM memories WHERE scope = ? AND number < most AND typeof(number) = 'integer' "
-    "ORDER BY number DESC LIMIT 1) FROM (SELECT coalesce(max(given), 0) AS most FROM (SELECT max(row) AS given "
-    "FROM memories UNION ALL SELECT seq FROM sqlite_sequence WHERE name = 'memories' AND typeof(seq) = 'integer') "
-    "AS rows) AS bounds"
+    f"SELECT most, ({_LAST.format('')}), ({_LAST.format(' AND number < most')}) FROM "
+    f"(SELECT coalesce(max(first), -{BLOCK}) + {BLOCK} AS most FROM records "
+    "WHERE scope = ?1 AND typeof(first) = 'integer') AS bounds"
 )
 
 
 def numbers_given(connection: Connection, scope: str, said: object) -> int:
-    """Return the count of numbers a scope has given out, from its memories if the stored count is damaged."""
-    [(most, last)] = connection.execute(BOUNDS, (scope,))
-    least = max(0, last + 1) if last is not None else 0
+    """Return the count of numbers a scope has given out, from its memories if the stored count is damaged.
+
+    Every number has a record. Of the count, the blocks of records and the numbers of memories, two that agree show
+    that the third is wrong.
+    """
+    [(most, last, within)] = connection.execute(BOUNDS, (scope,))
+    least = max(0, within + 1) if within is not None else 0
+    if isinstance(said, int) and said > most and last is not None and most <= last < said:
+        return int(last) + 1  # the last blocks were lost
     return said if isinstance(said, int) and least <= said <= most else least
 
 
@@ -149,6 +157,7 @@ class RecordWriter:
         self._generation = generation
         self._tokens = tokens
         self._numbers: dict[str, int] = {}
+        self._readers: dict[str, ReaderRanges] = {}
         self._changed: dict[str, dict[int, Record | None]] = defaultdict(dict)
         self._touched: set[str] = set()
         self._names: dict[str, tuple[int, int]] = {}
@@ -169,6 +178,7 @@ class RecordWriter:
         if scope not in self._numbers:
             known = self._connection.execute(NUMBERS, (scope,)).fetchone()
             self._numbers[scope] = numbers_given(self._connection, scope, known[0] if known else None)
+            self._readers[scope] = ranges_in(known[1] if known else None)
             if known is None and self._numbers[scope]:
                 self._unknown.add(scope)
         return self._numbers[scope]
@@ -178,9 +188,12 @@ class RecordWriter:
         before = self._names.get(scope, (0, 0))
         self._names[scope] = (before[0] + names, before[1] + words)
 
-    def put(self, scope: str, number: int, record: Record) -> None:
-        """Record a new memory."""
-        self._changed[scope][number] = record
+    def put(self, scope: str, number: int, entry: Entry) -> None:
+        """Record a new memory, and the analyzer version that it was indexed by; its number must follow all others."""
+        self._changed[scope][number] = record_of(entry)
+        readers = self._readers[scope]
+        if readers[-1].reader != entry.reader:
+            self._readers[scope] = (*readers, ReaderRange(number, entry.reader))
 
     def remove(self, scope: str, number: int) -> None:
         """Mark a memory as GONE; a number its scope never gave is refused: it would make an unreadable block."""
@@ -211,8 +224,8 @@ class RecordWriter:
             size, (names, words) = self.size(scope), self._names.get(scope, (0, 0))
             is_unknown = scope in self._unknown  # its earlier names were never counted
             self._connection.execute(
-                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words) "
-                "ON CONFLICT DO UPDATE SET numbers = :numbers, changed = :generation, "
+                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words, :readers) "
+                "ON CONFLICT DO UPDATE SET numbers = :numbers, changed = :generation, readers = :readers, "
                 "names = scopes.names + :names, name_words = scopes.name_words + :words",
                 {
                     "scope": scope,
@@ -222,9 +235,25 @@ class RecordWriter:
                     "words": words,
                     "first_names": None if is_unknown else names,
                     "first_words": None if is_unknown else words,
+                    "readers": json.dumps(self._living_readers(scope)),
                 },
             )
         self._names.clear()
+
+    def _living_readers(self, scope: str) -> ReaderRanges:
+        """Return the ranges that hold a memory, and the last one, which receives the memories to come."""
+        known = self._readers[scope]
+        if len(known) == 1:
+            return known
+        kept: list[ReaderRange] = []
+        for (first, reader), end in with_ends(known):
+            held = self._connection.execute(
+                "SELECT 1 FROM memories WHERE scope = ? AND number >= ? AND number < ? LIMIT 1", (scope, first, end)
+            )
+            is_over = end != NO_END and held.fetchone() is None
+            if not is_over and (not kept or kept[-1].reader != reader):
+                kept.append(ReaderRange(first if kept else 0, reader))
+        return tuple(kept)
 
     def _write(self, scope: str, first: int, records: Records) -> None:
         self._connection.execute(
@@ -262,45 +291,101 @@ def decoded(blob: bytes, scope: object, first: object) -> Records:
 def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
     """Rebuild a block from the rows of the memories."""
     records = vacant(BLOCK)
-    for number, row, letters, dates, *columns in connection.execute(
-        f"SELECT m.number, m.row, m.letters, m.dates, {SELECT} FROM memories AS m "
+    for number, letters, dates, *columns in connection.execute(
+        f"SELECT m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
         "WHERE m.scope = ? AND m.number BETWEEN ? AND ? AND typeof(m.number) = 'integer'",
         (scope, first, first + BLOCK - 1),
     ).fetchall():
-        memory, spoken = as_far_as_legible(tuple(columns)), tuple(tokens(connection, row))
+        memory, spoken = as_far_as_legible(tuple(columns)), tuple(tokens(connection, scope, number))
         entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())
-        records[number - first] = record_of(row, entry)
+        records[number - first] = record_of(entry)
     return records
 
 
 def set_aside_lost(connection: Connection, scope: str, first: int) -> None:
     """Set aside the memories that a block records and whose rows are lost, so that they are reported."""
     stored = connection.execute(_BLOCK_AT, (scope, first)).fetchone()
-    for row, identity, _ in recorded(stored[0], scope, first) if stored else ():
-        if connection.execute("SELECT 1 FROM memories WHERE row = ?", (row,)).fetchone() is None:
-            connection.execute(ASIDE, (identity, scope, "", ""))
+    for number, identity, _ in recorded(stored[0], scope, first) if stored else ():
+        known = "SELECT 1 FROM memories WHERE (scope = ? AND number = ?) OR id = ?"  # or its number is damaged
+        if connection.execute(known, (scope, number, identity)).fetchone() is None:
+            connection.execute(ASIDE, (identity or f"{scope} {number}", scope, "", ""))
 
 
 def recorded(blob: bytes, scope: object, first: object) -> list[tuple[int, str, int]]:
-    """Return row, id (or a substitute) and source code of the memories in a block; none if it is damaged."""
+    """Return number, id (blank if it did not fit) and source code of a block's memories; none if it is damaged."""
     try:
         records = decoded(blob, scope, first)
     except (ChecksumError, ValueError):
         return []
-    living = records[records["unit"] != GONE]
-    columns = (living["row"].tolist(), living["id"].tolist(), living["group"].tolist())
+    if not isinstance(first, int):
+        return []
+    places = np.flatnonzero(records["unit"] != GONE)
+    living = records[places]
+    columns = ((places + first).tolist(), living["id"].tolist(), living["group"].tolist())
     return [
-        (row, identity.decode("ascii", "replace") or f"row {row}", group)
-        for row, identity, group in zip(*columns, strict=True)
+        (number, identity.decode("ascii", "replace"), group) for number, identity, group in zip(*columns, strict=True)
     ]
+
+
+# -- analyzer versions, as ranges of numbers ---------------------------------------------------------------------------
+
+# A memory that is stored again gets a new number, so a reindexed memory leaves its range, and an empty range is
+# dropped. Numbers before the first range belong to stores that did not record the version.
+NO_END = 2**63 - 1  # behind the last number there can be
+
+
+class ReaderRange(NamedTuple):
+    """A range of numbers indexed by one analyzer version, given by its first number."""
+
+    first: int
+    reader: int
+
+
+ReaderRanges = tuple[ReaderRange, ...]
+
+
+@lru_cache(maxsize=16)
+def ranges_in(text: str | None) -> ReaderRanges:
+    """Parse the stored ranges of a scope; malformed JSON counts as an unknown analyzer version."""
+    try:
+        found = [ReaderRange(int(first), int(reader)) for first, reader in json.loads(text or "[]")]
+    except (ValueError, TypeError):
+        return (ReaderRange(0, UNKNOWN_READER),)
+    return tuple(found) if found and found[0].first == 0 else (ReaderRange(0, UNKNOWN_READER), *found)
+
+
+def with_ends(known: ReaderRanges) -> Iterator[tuple[ReaderRange, int]]:
+    """Yield ranges with their ends."""
+    ends = (*(one.first for one in known[1:]), NO_END)
+    return zip(known, ends, strict=True)
+
+
+def renumbered(known: ReaderRanges, numbers: Sequence[int]) -> ReaderRanges:
+    """Return the ranges of memories whose ascending numbers become 0, 1, …"""
+    return tuple(ReaderRange(bisect_left(numbers, first), reader) for first, reader in known)
+
+
+def count_readers(shelves: Sequence[ScopeDocValues]) -> dict[int, int]:
+    """Count the memories of some scopes by analyzer version."""
+    found: dict[int, int] = {}
+    for shelf in shelves:
+        counts = [shelf.count]
+        if len(shelf.readers) > 1:
+            firsts = [one.first for one in shelf.readers]
+            ranges = np.searchsorted(firsts, np.flatnonzero(shelf.alive), side="right") - 1
+            counts = np.bincount(ranges, minlength=len(firsts)).tolist()
+        for one, count in zip(shelf.readers, counts, strict=True):
+            if count:
+                found[one.reader] = found.get(one.reader, 0) + count
+    return found
 
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
-_ROW_LOST = (None, 0, 0)  # in place of the row of a scope that was lost
-SCOPE_ROW = "SELECT numbers, changed, epoch FROM scopes WHERE scope = ?"
+_ROW_LOST = (None, 0, 0, None)  # in place of the row of a scope that was lost
+SCOPE_ROW = "SELECT numbers, changed, epoch, readers FROM scopes WHERE scope = ?"
 HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
 _RECORDS = "SELECT first, records FROM records WHERE scope = ? AND changed > ? AND typeof(first) = 'integer'"
 _SUPERSEDED = f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}"
@@ -311,9 +396,8 @@ _TIMED = (  # a time that is not a number was damaged, and limits nothing
     "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL) "
     f"AND {NUMBERED}"
 )
-_ROWS = "SELECT number, row FROM memories WHERE scope = ?"
-_PRIME = 1_000_003  # keeps a sum of numbers times rows small
-_ROWS_CHECKSUM = f"SELECT count(*), sum((number + 1) * row % {_PRIME}) FROM memories WHERE scope = ?"  # from an index
+_PLACES = "SELECT number FROM memories WHERE scope = ?"
+_PLACES_SUM = "SELECT count(*), sum(iif(typeof(number) = 'integer', number + 1, 0)) FROM memories WHERE scope = ?"
 RECORD_BYTES = 160  # of a memory in a scope's doc values, with all columns derived from its record
 SHELF_BYTES = 20 * 1024 * 1024  # of all scopes; those of the current query always stay; 100,000 memories
 
@@ -347,15 +431,10 @@ class ScopeDocValues:
     broken: tuple[int, ...] = ()
     epoch: int = 0  # number of times the scope was renumbered
     lost: int = 0  # memories whose rows are missing or have no number, and so cannot be found
+    readers: ReaderRanges = (ReaderRange(0, UNKNOWN_READER),)
 
     def __len__(self) -> int:
-        return len(self.columns["row"])
-
-    @property
-    def rows(self) -> Integers:
-        """Return the row of the memory at each place."""
-        rows: Integers = self.columns["row"]  # type: ignore[assignment]
-        return rows
+        return len(self.columns["unit"])
 
     @property
     def groups(self) -> NDArray[np.uint64]:
@@ -365,8 +444,8 @@ class ScopeDocValues:
 
     @cached_property
     def known(self) -> tuple[object, ...]:
-        """Return the columns of a result row, by place: row, source, id, tie; and the scope of all."""
-        return self.rows, self.groups, self.columns["id"], self.columns["tie"], self.scope
+        """Return the columns of a result row, by place: number, source, id, tie; and the scope of all."""
+        return np.arange(len(self)), self.groups, self.columns["id"], self.columns["tie"], self.scope
 
     @cached_property
     def alive(self) -> Flags:
@@ -461,21 +540,14 @@ class ScopeDocValues:
             around[self.turns] += lengths[step[self.turns]]
         return around
 
-    def places_of(self, rows: Integers) -> Integers:
-        """Return the places of rows; NOWHERE for rows of other scopes."""
-        known, places = self._ordered_rows
-        if not len(known):
-            return np.full(len(rows), NOWHERE)
-        found = np.minimum(known.searchsorted(rows), len(known) - 1)
-        return np.where(known[found] == rows, places[found], NOWHERE)
-
-    @cached_property
-    def _ordered_rows(self) -> tuple[Integers, Integers]:
-        """Return the rows of the memories in ascending order, and their places."""
-        places = np.flatnonzero(self.alive)
-        rows = self.rows[places]
-        order = np.argsort(rows, kind="stable")
-        return rows[order], places[order]
+    def places_of(self, numbers: Sequence[object]) -> Integers:
+        """Return the places of numbers; NOWHERE for those that no memory of the scope has."""
+        size = len(self.alive)
+        known = [number if type(number) is int and 0 <= number < size else NOWHERE for number in numbers]
+        places = np.array(known, np.int64)
+        if self.has_gaps and size:
+            places[~self.alive[places]] = NOWHERE
+        return places
 
 
 class DocValues:
@@ -488,7 +560,7 @@ class DocValues:
         self._also = also  # statements that are asked next of a scope that has changed
         self._max_bytes = max_bytes
         self._shelves: OrderedDict[str, ScopeDocValues] = OrderedDict()
-        self._located: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
+        self._located: tuple[Sequence[Key], Sequence[ScopeDocValues], list[Integers]] | None = None
         self._turn = threading.Lock()
 
     @property
@@ -514,22 +586,23 @@ class DocValues:
             stored, known = connection.execute(SCOPE_ROW, (scope,)).fetchone(), self._shelves.get(scope)
             if stored is None or (known is not None and known.changed == stored[1]):
                 continue
-            numbers, changed, epoch = stored
+            numbers, changed, epoch, _ = stored
             is_older = known is not None and known.changed < changed and known.epoch == epoch
             yield BOUNDS, (scope,)
             yield _RECORDS, (scope, known.changed if known is not None and is_older else -1)
             yield _SUPERSEDED, (scope, numbers)
             yield _TIMED, (scope, numbers)
             if not is_older:
-                yield _ROWS_CHECKSUM, (scope,)
+                yield _PLACES_SUM, (scope,)
             yield from self._also(scope)
 
-    def locate(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
-        """Return the places of rows in each scope; cached, as words and vectors use the same candidates."""
+    def locate(self, shelves: Sequence[ScopeDocValues], keys: Sequence[Key]) -> list[Integers]:
+        """Return the places of memories in each scope; cached, as words and vectors use the same candidates."""
         last = self._located
-        if last is None or last[0] is not rows or last[1] is not shelves:
-            numbers = np.array(rows, np.int64)
-            last = self._located = (rows, shelves, [shelf.places_of(numbers) for shelf in shelves])
+        if last is None or last[0] is not keys or last[1] is not shelves:
+            numbers = ([number if scope == shelf.scope else NOWHERE for scope, number in keys] for shelf in shelves)
+            places = [shelf.places_of(theirs) for shelf, theirs in zip(shelves, numbers, strict=True)]
+            last = self._located = (keys, shelves, places)
         return last[2]
 
     def broken(self) -> dict[str, tuple[int, ...]]:
@@ -542,12 +615,13 @@ class DocValues:
         is_lost = stored is None and connection.execute(HOLDS_ANY, (scope,)).fetchone() is not None
         if stored is None and not is_lost:
             return None
-        said, changed, epoch = stored or _ROW_LOST
+        said, changed, epoch, readers = stored or _ROW_LOST
         known = self._shelves.get(scope)
         if known is None or known.changed != changed:
             same = known if known is not None and known.epoch == epoch else None
             numbers = numbers_given(connection, scope, said)
-            known = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
+            known = self._read(connection, scope, numbers, changed, same)
+            known = replace(known, epoch=epoch, readers=ranges_in(readers))
             if is_lost:  # the next write restores its row along with a block
                 known = replace(known, broken=known.broken or (0,))
             self._shelves[scope] = known
@@ -595,27 +669,23 @@ class DocValues:
         self, connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]], broken: set[int]
     ) -> int:
         """Rebuild the blocks that differ from the memories; return the count of memories that cannot be found."""
-        rows = connection.execute(_ROWS, (scope,)).fetchall()
-        stored = np.full(len(columns["row"]), NOWHERE)
-        places = {number: row for number, row in rows if isinstance(number, int) and 0 <= number < len(stored)}
-        stored[[*places]] = [*places.values()]
-        recorded = np.where(columns["unit"] != GONE, columns["row"], NOWHERE)
-        wrong = np.flatnonzero(stored != recorded)
-        lost = set(recorded[wrong].tolist()) - {row for _, row in rows} - {NOWHERE}
-        for first in sorted({int(place) - int(place) % BLOCK for place in wrong}):
-            records = made_anew(connection, scope, first, self._tokens)[: len(stored) - first]
+        numbers = connection.execute(_PLACES, (scope,)).fetchall()
+        there, noted = np.zeros(len(columns["unit"]), np.bool_), columns["unit"] != GONE
+        there[[number for (number,) in numbers if isinstance(number, int) and 0 <= number < len(there)]] = True
+        for first in sorted({place - place % BLOCK for place in np.flatnonzero(there != noted).tolist()}):
+            records = made_anew(connection, scope, first, self._tokens)[: len(there) - first]
             for name, column in columns.items():
                 column[first : first + len(records)] = records[name]
             broken.add(first)
-        return len(lost) + len(rows) - len(places)  # those without a number cannot be found either
+        # Those that are recorded and lost, and those without a number.
+        return max(int(np.count_nonzero(noted)), len(numbers)) - int(np.count_nonzero(there))
 
 
 def _agree(connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]]) -> bool:
-    """Check that records and memories have the same rows under the same numbers, by count and checksum."""
-    count, checksum = connection.execute(_ROWS_CHECKSUM, (scope,)).fetchone()
+    """Check that records and memories have the same numbers, by their count and sum."""
+    count, total = connection.execute(_PLACES_SUM, (scope,)).fetchone()
     living = np.flatnonzero(columns["unit"] != GONE)
-    rows: Integers = columns["row"][living]  # type: ignore[assignment]
-    return (len(living), int(((living + 1) * rows % _PRIME).sum())) == (count, checksum or 0)
+    return (len(living), int((living + 1).sum())) == (count, total or 0)
 
 
 def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDArray[np.generic]]:

@@ -21,7 +21,7 @@ from ...types.memory import Notice, Scope
 from ...types.query import ONCE, Join, Repeats, Statistics, Where, meant
 from ...types.results import Signal
 from ..bm25 import Scored, TermScores, best, cut, occurrences, padded, term_scores, word_score
-from .database import Connection, version
+from .database import Connection, rows_at, version
 from .doc_values import NOWHERE, Integers, ScopeDocValues
 from .filters import MARKED, Clause, in_scopes
 from .rows import CONTENT_KEY, code
@@ -31,8 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...types.memory import MemoryId
-    from .database import Asked
+    from .database import Asked, Key
 
+_ROW = "(SELECT row FROM memories WHERE scope = ? AND number = ?)"  # the key of a memory's words
+# Counts the memories without words, and the words without a memory.
+UNPAIRED = (
+    "SELECT (SELECT count(*) FROM memories WHERE row NOT IN (SELECT rowid FROM words)) + "
+    "(SELECT count(*) FROM words WHERE rowid NOT IN (SELECT row FROM memories))"
+)
 _SCOPES_KEPT = 64
 _TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms
 _INTEGER_BYTES = 32
@@ -137,9 +143,9 @@ class Fts5Index:
         if version >= _SECURE_DELETE_SINCE:
             connection.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
 
-    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+    def stored_tokens(self, connection: Connection, scope: str, number: int) -> list[str]:
         """Return the tokens of a memory."""
-        stored = connection.execute("SELECT tokens FROM words WHERE rowid = ?", (row,)).fetchone()
+        stored = connection.execute(f"SELECT tokens FROM words WHERE rowid = {_ROW}", (scope, number)).fetchone()
         return stored[0].split() if stored else []
 
     def drop(self, connection: Connection) -> None:
@@ -149,12 +155,13 @@ class Fts5Index:
     def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index the tokens of memories."""
         connection.executemany(
-            "INSERT INTO words (rowid, tokens) VALUES (?, ?)", ((one.row, padded(one.entry.tokens)) for one in placed)
+            f"INSERT INTO words (rowid, tokens) VALUES ({_ROW}, ?)",
+            ((str(one.entry.memory.scope), one.number, padded(one.entry.tokens)) for one in placed),
         )
 
-    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
-        """Delete the tokens of a memory."""
-        connection.execute("DELETE FROM words WHERE rowid = ?", (row,))
+    def remove(self, connection: Connection, scope: str, number: int) -> None:
+        """Delete the tokens of a memory, while its row is still there."""
+        connection.execute(f"DELETE FROM words WHERE rowid = {_ROW}", (scope, number))
 
     def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
         """Do nothing: FTS5 has written everything already."""
@@ -185,40 +192,40 @@ class Fts5Index:
 
     def select(
         self, connection: Connection, terms: Sequence[str], where: Clause, join: Join, limit: int | None
-    ) -> dict[int, Scored]:
-        """Return the rows worth scoring, best first by FTS5's own measure."""
+    ) -> dict[Key, Scored]:
+        """Return the memories worth scoring, best first by FTS5's own measure."""
         # bm25() is negative, the best match the lowest: this minus is the only place where its sign is reversed.
         cursor = connection.execute(
-            f"SELECT -bm25(words) AS score, m.row, m.grouping, {CONTENT_KEY} "
+            f"SELECT -bm25(words) AS score, m.scope, m.number, m.grouping, {CONTENT_KEY} "
             "FROM words JOIN memories AS m ON m.row = words.rowid "
             f"WHERE words MATCH ? AND {where.sql} ORDER BY score DESC, {CONTENT_KEY}",
             (match_expression(terms, join), *where.parameters),
         )
-        rows: dict[str, int] = {}
+        keys: dict[str, Key] = {}
 
         def scored() -> Iterable[Scored]:
-            for score, row, group, *tie in cursor:
-                rows[tie[-1]] = row
+            for score, scope, number, group, *tie in cursor:
+                keys[tie[-1]] = scope, number
                 yield Scored(score, tuple(tie), group)
 
         pool = None if limit is None else limit * SELECTION_MARGIN
-        return {rows[found.id]: found for found in cut(scored(), pool)}
+        return {keys[found.id]: found for found in cut(scored(), pool)}
 
     def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
         """Return the places of a scope that hold a term; FTS5 preselects, our own tokens decide."""
         if not meant(term):
             return np.zeros(0, np.int64)
         if is_mark(term):
-            sql = f"SELECT m.row FROM memories AS m WHERE m.scope = ? AND {MARKED.format('?')}"
-            rows = [row for (row,) in view.connection.execute(sql, (shelf.scope, term))]
+            sql = f"SELECT m.number FROM memories AS m WHERE m.scope = ? AND {MARKED.format('?')}"
+            numbers = [number for (number,) in view.connection.execute(sql, (shelf.scope, term))]
         else:
             found = view.connection.execute(
-                "SELECT m.row, words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
+                "SELECT m.number, words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
                 "WHERE words MATCH ? AND m.scope = ?",
                 (match_expression([term], "or"), shelf.scope),
             )
-            rows = [row for row, tokens in found if occurrences(tokens, term)]
-        places = shelf.places_of(np.array(rows, np.int64))
+            numbers = [number for number, tokens in found if occurrences(tokens, term)]
+        places = shelf.places_of(numbers)
         inside: Integers = places[places != NOWHERE]
         return inside
 
@@ -254,46 +261,47 @@ class Fts5Index:
         scores = self._term_scores(view, selected, terms, where.scopes, repeats)
         # The tokenizer may split tokens that ours keeps whole; only rows with a true match stay.
         exact = (
-            Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
+            Scored(word_score(scores[key]), found.tie, found.group) for key, found in selected.items() if scores[key]
         )
         chosen = best(exact, limit)
-        rows = {found.id: (row, code(found.group)) for row, found in selected.items()}
-        numbers, origins = zip(*(rows[candidate.id] for candidate in chosen), strict=True) if chosen else ((), ())
-        # Their scopes are left blank, to be read later.
+        keys = {found.id: key for key, found in selected.items()}
         ids, values = [candidate.id for candidate in chosen], [candidate.score for candidate in chosen]
-        return KeywordRun(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
+        scopes, numbers = zip(*map(keys.__getitem__, ids), strict=True) if ids else ((), ())
+        origins = [code(selected[keys[identity]].group) for identity in ids]
+        return KeywordRun(Rows(numbers, values, ids, scopes, origins), (WORDS_ALONE,))
 
     def score(
         self,
         view: View,
         ids: Sequence[MemoryId],
-        rows: Sequence[int],
+        keys: Sequence[Key],
         terms: Sequence[str],
         scopes: frozenset[Scope],
         repeats: Repeats = ONCE,
     ) -> Signal:
-        """Score the given memories in their rows, whether a run would list them or not."""
+        """Score the given memories, with their keys, whether a run would list them or not."""
         terms = [term for term in terms if not is_mark(term)]
-        owners = dict(zip(rows, ids, strict=True))
-        found = self._term_scores(view, rows, terms, scopes, repeats)
-        details = {owners[row]: scores for row, scores in found.items()}
+        owners = dict(zip(keys, ids, strict=True))
+        found = self._term_scores(view, keys, terms, scopes, repeats)
+        details = {owners[key]: scores for key, scores in found.items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}
-        once = found if not repeats else self._term_scores(view, rows, terms, scopes)
+        once = found if not repeats else self._term_scores(view, keys, terms, scopes)
         bound = self.statistics(view, terms, scopes).mass(terms)
-        coverage = {owners[row]: word_score(scores) / bound if bound else 0.0 for row, scores in once.items()}
+        coverage = {owners[key]: word_score(scores) / bound if bound else 0.0 for key, scores in once.items()}
         return Signal("keyword", values, coverage, details)
 
     def find_marks(
-        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
-    ) -> Mapping[int, str]:
-        """Return the mark of each row that has one of these and is visible, from the rows themselves."""
-        wall = in_scopes(scopes)
-        found = view.connection.execute(
-            "SELECT m.row, mark.value FROM memories AS m, json_each(?) AS mark "
-            f"WHERE m.row IN (SELECT value FROM json_each(?)) AND {MARKED.format('mark.value')} AND {wall.sql}",
-            (json.dumps(list(marks)), json.dumps(list(rows)), *wall.parameters),
-        )
-        return dict(found.fetchall())
+        self, view: View, keys: Sequence[Key], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[Key, str]:
+        """Return the mark of each memory that has one of these and is visible, from the rows themselves."""
+        visible = {str(scope) for scope in scopes}
+        rows = rows_at(view.connection, "SELECT scope, number, dates FROM memories", keys)
+        return {
+            (scope, number): mark
+            for scope, number, dates in rows
+            for mark in marks
+            if scope in visible and isinstance(dates, str) and mark in dates.split()
+        }
 
     def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by mark, from the rows themselves."""
@@ -320,18 +328,21 @@ class Fts5Index:
     def _term_scores(
         self,
         view: View,
-        rows: Iterable[int],
+        keys: Iterable[Key],
         terms: Sequence[str],
         scopes: frozenset[Scope],
         repeats: Repeats = ONCE,
-    ) -> dict[int, TermScores]:
+    ) -> dict[Key, TermScores]:
         statistics = self.statistics(view, terms, scopes)
-        stored = view.connection.execute(
-            "SELECT w.rowid, w.tokens, m.length FROM words AS w JOIN memories AS m ON m.row = w.rowid "
-            "WHERE w.rowid IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(rows)),),
+        stored = rows_at(
+            view.connection,
+            "SELECT m.scope, m.number, w.tokens, m.length FROM memories AS m JOIN words AS w ON w.rowid = m.row",
+            keys,
         )
-        return {row: term_scores(tokens, length, terms, statistics, repeats) for row, tokens, length in stored}
+        return {
+            (scope, number): term_scores(tokens, length, terms, statistics, repeats)
+            for scope, number, tokens, length in stored
+        }
 
 
 def _accented(connection: Connection, wall: Clause) -> Mapping[str, tuple[str, ...]]:

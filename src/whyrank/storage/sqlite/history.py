@@ -206,12 +206,15 @@ def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str
 
 def write_history(connection: Connection, formers: Iterable[Former]) -> None:
     """Store former versions of memories."""
-    put_past(connection, [(one.memory, one.changed, _as_json(one.was)) for one in formers])
+    rows = [(one.memory, one.memory, one.changed, _as_json(one.was)) for one in formers]
+    owner = "coalesce((SELECT scope FROM memories WHERE id = ?), '')"
+    connection.executemany(f"INSERT INTO history (scope, memory, changed, was) VALUES ({owner}, ?, ?, ?)", rows)
+    count_rows(connection, "history", len(rows))
 
 
-def put_past(connection: Connection, rows: Sequence[tuple[MemoryId, float | None, str]]) -> None:
-    """Store former versions as rows: memory, moment of the change, former fields as JSON."""
-    connection.executemany("INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)", rows)
+def put_past(connection: Connection, rows: Sequence[tuple[str, MemoryId, float, str]]) -> None:
+    """Store former versions as rows: scope, memory, moment of the change, former fields as JSON."""
+    connection.executemany("INSERT INTO history (scope, memory, changed, was) VALUES (?, ?, ?, ?)", rows)
     count_rows(connection, "history", len(rows))
 
 

@@ -16,7 +16,7 @@ from ...types.results import Candidates, Listed, Run, Signal, with_gaps
 from ..bm25 import best
 from . import metadata, pending
 from .database import META_VALUE, foresee, meta_value, portions, rows_of
-from .doc_values import HOLDS_ANY, SCOPE_ROW, lost_notice
+from .doc_values import HOLDS_ANY, SCOPE_ROW, count_readers, lost_notice
 from .rows import code
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...protocols import Hint, Request, Vector
     from ...types.memory import Former, Memory, MemoryId, Notice, Scope
     from ...types.trail import NameProbe
-    from .database import Asked, Connection
+    from .database import Asked, Connection, Key
     from .names import NameIndex
     from .rows import RowCache
     from .top_k import KeywordRun, View
@@ -46,24 +46,22 @@ class Caches(NamedTuple):
 def foreseen_by(hint: Hint) -> Iterator[Asked]:
     """Yield the statements that every search of some scopes begins with."""
     yield metadata.INDEX_IN, ()
-    keys = [metadata.READERS, metadata.RESTORED, *map(metadata.dimensions_key, hint.spaces)]
-    for key in dict.fromkeys((*keys, *map(metadata.note_key, hint.notes))):
+    for key in (*map(metadata.dimensions_key, hint.spaces), *map(metadata.note_key, hint.notes)):
         yield META_VALUE, (key,)
     for scope in sorted(map(str, hint.scopes)):
         yield SCOPE_ROW, (scope,)
         yield HOLDS_ANY, (scope,)  # asked of a scope without a row
 
 
-Place = tuple[int, str, int]  # row, scope, a number for the source
+Place = tuple["Key", int]  # key, and a number for the source
 _RUNS_KEPT = 16  # a search with expansions has some ten before it asks for the places of its candidates
 
 
 class Places(NamedTuple):
-    """Locations of memories: their rows, scopes, and the codes of their sources."""
+    """Locations of memories: their keys, and the codes of their sources."""
 
     ids: Sequence[MemoryId]
-    rows: Sequence[int]
-    scopes: Sequence[str]
+    keys: Sequence[Key]
     origins: Sequence[int]
 
 
@@ -82,7 +80,7 @@ class IndexReader:
         self._meta: Callable[[str], str | None] = cache(partial(meta_value, view.connection))
         self._unread: tuple[Where, tuple[Notice, ...]] | None = None  # of the last filter
         self._runs: deque[Places] = deque(maxlen=_RUNS_KEPT)  # since the last candidates
-        self._candidates = Places((), (), (), ())  # of the last search
+        self._candidates = Places((), (), ())  # of the last search
         self._places: dict[MemoryId, Place] = {}  # of what its runs listed, and of these
         # What is asked of terms alone, the keyword index answers.
         self.statistics = partial(view.keyword.statistics, view)
@@ -100,7 +98,7 @@ class IndexReader:
         if request.vector is not None:
             yield from self._vectors.asked(self.view.shelves(scopes), request.space)
         if "name" in request.plan.runs and analysis.probe.key:
-            yield from self._names.asked(sorted(map(str, scopes)), analysis.probe)
+            yield from self._names.asked(self.view.shelves(scopes), analysis.probe)
 
     def aborting(self, moment: float) -> AbstractContextManager[None]:
         """Abort statements inside the block after a deadline."""
@@ -121,8 +119,7 @@ class IndexReader:
         """Count the visible memories by analyzer version."""
         known = self._readers.get(scopes)
         if known is None:
-            stretches = metadata.stretches_in(self._meta(metadata.READERS))
-            known = self._readers[scopes] = metadata.count_readers(self.view.shelves(scopes), stretches)
+            known = self._readers[scopes] = count_readers(self.view.shelves(scopes))
         return known
 
     def dimensions(self, space: str) -> int | None:
@@ -149,14 +146,13 @@ class IndexReader:
         return self._list_run("vector", self._vectors.select(self.view, space, vector, where, limit), where)
 
     def _list_run(self, name: str, found: KeywordRun, where: Where) -> Run:
-        rows, scores, ids, scopes, origins = found.rows
+        numbers, scores, ids, scopes, origins = found.rows
+        keys = [*zip(scopes, numbers, strict=True)]
         if not all(ids):
-            nameless = self._rows.memories(
-                *self._moment, [row for row, known in zip(rows, ids, strict=True) if not known]
-            )
-            ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
-        if all(scopes):
-            self._runs.append(Places(ids, rows, scopes, origins))
+            unknown = [key for key, known in zip(keys, ids, strict=True) if not known]
+            nameless = self._rows.memories(*self._moment, unknown)
+            ids = [known or nameless[key].id for key, known in zip(keys, ids, strict=True)]
+        self._runs.append(Places(ids, keys, origins))
         return Run(name, Listed(ids, scores), (*found.notices, *self._find_unread(where)))
 
     def _find_unread(self, where: Where) -> tuple[Notice, ...]:
@@ -172,9 +168,8 @@ class IndexReader:
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Return memories whose names are related to the query."""
         if self.view.is_remote:
-            foresee(self.view.connection, self._names.asked(sorted(map(str, where.scopes)), probe))
-        restored = self._meta(metadata.RESTORED)
-        found, damage = self._names.select(self.view, probe, where, restored)
+            foresee(self.view.connection, self._names.asked(self.view.shelves(where.scopes), probe))
+        found, damage = self._names.select(self.view, probe, where)
         return Run("name", best(found, limit) if found else (), (*damage, *self._find_unread(where)))
 
     def score(
@@ -190,9 +185,9 @@ class IndexReader:
         places = self._locate(ids)
         signals: list[Signal] = []
         if terms:
-            signals.append(self.view.keyword.score(self.view, places.ids, places.rows, terms, where.scopes, repeats))
+            signals.append(self.view.keyword.score(self.view, places.ids, places.keys, terms, where.scopes, repeats))
         if vector is not None:
-            cosines = self._vectors.score(self.view, space, vector, places.rows, where)
+            cosines = self._vectors.score(self.view, space, vector, places.keys, where)
             signals.append(Signal("vector", with_gaps(places.ids, cosines)))
         return signals
 
@@ -217,36 +212,36 @@ class IndexReader:
         found = [known[identity] for identity in wanted]
         if scopes is not None:
             visible = {str(scope) for scope in scopes}
-            if not visible.issuperset([place[1] for place in found]):
-                wanted = [identity for identity in wanted if known[identity][1] in visible]
+            if not visible.issuperset([scope for (scope, _), _ in found]):
+                wanted = [identity for identity in wanted if known[identity][0][0] in visible]
                 found = [known[identity] for identity in wanted]
-        return Places(wanted, *zip(*found, strict=True)) if found else Places((), (), (), ())
+        return Places(wanted, *zip(*found, strict=True)) if found else Places((), (), ())
 
     def _read_places(self, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
         """Read the places of those ids that exist from the file."""
         places: dict[MemoryId, Place] = {}
         for part, marks in portions(ids):
-            query = f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})"
-            for identity, row, scope, grouping in rows_of(self.view.connection, query, part):
-                places[identity] = row, scope, code(grouping if isinstance(grouping, str) else "")
+            query = f"SELECT id, scope, number, grouping FROM memories WHERE id IN ({marks})"
+            for identity, scope, number, grouping in rows_of(self.view.connection, query, part):
+                places[identity] = (scope, number), code(grouping if isinstance(grouping, str) else "")
         return places
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that are visible to the scopes."""
         places = self._locate(ids, scopes)
-        memories = self._rows.memories(*self._moment, places.rows)
-        pairs = zip(places.ids, places.rows, strict=True)
-        return {identity: memories[row] for identity, row in pairs if row in memories}
+        memories = self._rows.memories(*self._moment, places.keys)
+        pairs = zip(places.ids, places.keys, strict=True)
+        return {identity: memories[key] for identity, key in pairs if key in memories}
 
     def fetch(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Fetched:
         """Return those of these memories that are visible, as far as they can be read."""
         places = self._locate(ids, scopes)
-        found = self._rows.fetched(*self._moment, places.rows)
-        read = {key: found[row] for key, row in zip(places.ids, places.rows, strict=True) if row in found}
+        found = self._rows.fetched(*self._moment, places.keys)
+        read = {identity: found[key] for identity, key in zip(places.ids, places.keys, strict=True) if key in found}
         return Fetched(
-            {key: one.memory for key, one in read.items()},
-            frozenset([key for key, one in read.items() if one.is_mended]),
-            frozenset([key for key, one in read.items() if one.is_altered]),
+            {identity: one.memory for identity, one in read.items()},
+            frozenset([identity for identity, one in read.items() if one.is_mended]),
+            frozenset([identity for identity, one in read.items() if one.is_altered]),
         )
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Candidates:
@@ -258,23 +253,22 @@ class IndexReader:
         wanted = [*ids]
         places: dict[MemoryId, Place] = {}
         for run in self._runs:
-            places.update(zip(run.ids, zip(run.rows, run.scopes, run.origins, strict=True), strict=True))
+            places.update(zip(run.ids, zip(run.keys, run.origins, strict=True), strict=True))
         self._runs.clear()
         unlisted = [identity for identity in wanted if identity not in places]
         if unlisted:
             places.update(self._read_places(unlisted))
         self._places = places
-        found, rows, owners, origins = self._candidates = self._locate(wanted, scopes)
-        keys = self._rows.content_keys(*self._moment, rows)
-        content_keys = [key or ("", 0, "", identity) for key, identity in zip(keys, found, strict=True)]
+        found, keys, origins = self._candidates = self._locate(wanted, scopes)
+        ties = self._rows.content_keys(*self._moment, keys)
+        content_keys = [tie or ("", 0, "", identity) for tie, identity in zip(ties, found, strict=True)]
         visible = {str(scope): scope for scope in scopes}
-        return Candidates.unread(found, [visible[owner] for owner in owners], origins, content_keys, read)
+        return Candidates.unread(found, [visible[owner] for owner, _ in keys], origins, content_keys, read)
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
         places = self._locate(ids)
-        rows = dict(zip(places.rows, places.ids, strict=True))
-        return self._vectors.vectors(self.view, space, rows, scopes)
+        return self._vectors.vectors(self.view, space, places.ids, places.keys, scopes)
 
     def in_other_languages(
         self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
@@ -282,9 +276,9 @@ class IndexReader:
         """Return those of these memories that are visible and in another language, each with its language."""
         marks = marks_but_of(language)
         places = self._locate(ids)
-        found = self.view.keyword.find_marks(self.view, places.rows, list(marks), scopes)
-        pairs = zip(places.ids, places.rows, strict=True) if found else ()
-        return {identity: marks[found[row]] for identity, row in pairs if row in found}
+        found = self.view.keyword.find_marks(self.view, places.keys, list(marks), scopes)
+        pairs = zip(places.ids, places.keys, strict=True) if found else ()
+        return {identity: marks[found[key]] for identity, key in pairs if key in found}
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return the former versions of those of these memories that have some and are visible."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,7 @@ from .doc_values import NOWHERE, Flags, Integers, ScopeDocValues
 from .fts5 import Fts5Index
 from .metadata import INDEX_TO_COME, IndexName, index_in
 from .postings import segments
-from .postings.format import LIVE, TABLE_NAMES, TABLES, Text, live_segments, tokens_in
+from .postings.format import LIVE, TABLE_NAMES, TABLES, TOKENS_AT, Text, live_segments, tokens_in
 from .postings.kernel import NUMPY, Kernel
 from .postings.reader import PageCache, PostingLists, open_segments
 from .postings.scorer import CollectionStatistics, Scores, add_rows, named_speaker, weigh_terms
@@ -33,7 +34,7 @@ from .top_k import KeywordIndex, KeywordRun, NumberedMemory, View, best_rows, co
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from .database import Asked, Database
+    from .database import Asked, Database, Key
     from .postings.reader import Postings
 
 CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
@@ -68,7 +69,7 @@ class PostingsIndex:
         self._collections: dict[tuple[str, ...], CollectionStatistics] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._opened: Opened | None = None
-        self._signal: tuple[Scores, Sequence[int], Signal] | None = None
+        self._signal: tuple[Scores, Sequence[Key], Signal] | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._turn = threading.Lock()
         self._is_planned = False
@@ -92,14 +93,10 @@ class PostingsIndex:
         """Create its tables."""
         run_script(connection, TABLES)
 
-    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+    def stored_tokens(self, connection: Connection, scope: str, number: int) -> list[str]:
         """Return the tokens of a memory."""
-        stored = connection.execute(
-            "SELECT m.scope, m.number, m.row, t.tokens FROM memories AS m "
-            "LEFT JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
-            (row,),
-        ).fetchone()
-        return tokens_in(connection, *stored) if stored else []
+        stored = connection.execute(TOKENS_AT, (scope, number)).fetchone()
+        return tokens_in(connection, scope, number, stored[0] if stored else None)
 
     def drop(self, connection: Connection) -> None:
         """Drop its tables."""
@@ -108,9 +105,9 @@ class PostingsIndex:
 
     def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index memories."""
-        segments.put(connection, ((str(one.entry.memory.scope), one.row, _text(one)) for one in placed))
+        segments.put(connection, ((str(one.entry.memory.scope), _text(one)) for one in placed))
 
-    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
+    def remove(self, connection: Connection, scope: str, number: int) -> None:
         """Remove a memory."""
         segments.remove(connection, scope, number)
 
@@ -219,7 +216,7 @@ class PostingsIndex:
         self,
         view: View,
         ids: Sequence[MemoryId],
-        rows: Sequence[int],
+        keys: Sequence[Key],
         terms: Sequence[str],
         scopes: frozenset[Scope],
         repeats: Repeats = ONCE,
@@ -227,37 +224,36 @@ class PostingsIndex:
         """Score the given memories, with the contribution of each term."""
         scores, (shelves, *_) = self._score_query(view, scopes, terms, repeats)
         last = self._signal
-        if last is not None and last[0] is scores and last[1] == rows:  # asked again, as by `why`
+        if last is not None and last[0] is scores and last[1] == keys:  # asked again, as by `why`
             return last[2]
-        table, covered = np.zeros((len(scores.keys), len(rows))), np.zeros(len(rows))
-        for number, places in enumerate(view.catalogue.locate(shelves, rows)):
+        table, covered = np.zeros((len(scores.keys), len(keys))), np.zeros(len(keys))
+        for number, places in enumerate(view.catalogue.locate(shelves, keys)):
             here = (places != NOWHERE).nonzero()[0]
             if len(here):
                 table[:, here], covered[here] = scores.contributions(number, places[here])
         # Row by row from the first term to the last: the order in which the trail adds them up.
-        values = add_rows(table, len(rows))
+        values = add_rows(table, len(keys))
         shares = covered / (scores.bound(terms) or 1.0)
         words, coverage = Column(ids, values.tolist(), values), Column(ids, shares.tolist())
         count = scores.collection.count
         signal = Signal("keyword", words, coverage, TermTable(scores.keys, ids, table.T), memories=count)
-        self._signal = scores, rows, signal
+        self._signal = scores, keys, signal
         return signal
 
     def find_marks(
-        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
-    ) -> Mapping[int, str]:
-        """Return the mark of each row that has one of these and is visible."""
+        self, view: View, keys: Sequence[Key], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[Key, str]:
+        """Return the mark of each memory that has one of these and is visible."""
         shelves, _, opened = self._open(view, scopes)
         lists = [scope.read_postings(view.connection, DATES, marks) for scope in opened]
         if not any(postings.size for found in lists for postings in found):
             return {}  # as in a store of one language
-        standing = view.catalogue.locate(shelves, rows)
-        by_row: dict[int, str] = {}
-        for places, found in zip(standing, lists, strict=True):
+        by_key: dict[Key, str] = {}
+        for places, found in zip(view.catalogue.locate(shelves, keys), lists, strict=True):
             for mark, postings in zip(marks, found, strict=True):
                 held = np.isin(places, postings.joined.places).nonzero()[0].tolist() if postings.size else ()
-                by_row |= dict.fromkeys((rows[place] for place in held), mark)
-        return by_row
+                by_key |= dict.fromkeys((keys[i] for i in held), mark)
+        return by_key
 
     def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by mark."""
@@ -432,6 +428,12 @@ INDEXES: dict[str, Callable[[int, Kernel], KeywordIndex]] = {
 }
 DEFAULT = "postings"
 ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
+_MOVED = "keyword-moved"  # key of `meta` with the last number that was moved of each scope
+_ENDS = "SELECT scope, max(number) FROM memories WHERE typeof(number) = 'integer' GROUP BY scope ORDER BY scope"
+_TO_MOVE = (
+    f"SELECT m.number, m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number > ? "
+    "AND typeof(m.number) = 'integer' ORDER BY m.number LIMIT ?"
+)
 
 
 def prepare_index(database: Database, name: str) -> str:
@@ -482,7 +484,7 @@ def _begin(database: Database, name: str) -> None:
                 uncached_index(to_come).drop(connection)
             uncached_index(name).create(connection)
             _set(connection, INDEX_TO_COME, name)
-            _set(connection, "keyword-moved", "0")
+            _set(connection, _MOVED, "{}")
 
 
 def _step(database: Database, name: str) -> bool:
@@ -492,28 +494,26 @@ def _step(database: Database, name: str) -> bool:
         if current is None or current == name:
             return False
         old, new = uncached_index(current), uncached_index(name)
-        after = int(_meta(connection, "keyword-moved") or 0)
-        rows = connection.execute(
-            f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
-            "WHERE m.row > ? ORDER BY m.row LIMIT ?",
-            (after, ROWS_PER_STEP),
-        ).fetchall()
+        # Meanwhile memories are stored in every scope, each behind the others of its scope.
+        moved: dict[str, int] = json.loads(_meta(connection, _MOVED) or "{}")
+        ends = connection.execute(_ENDS).fetchall()
+        scope, after = next(
+            ((scope, moved.get(scope, -1)) for scope, end in ends if moved.get(scope, -1) < end), ("", -1)
+        )
+        rows = connection.execute(_TO_MOVE, (scope, after, ROWS_PER_STEP)).fetchall()
         placed: list[NumberedMemory] = []
-        numbers: dict[str, int] = {}
-        for row, number, letters, dates, *columns in rows:
-            memory = to_memory(tuple(columns))
-            tokens = tuple(old.stored_tokens(connection, row))
+        for number, letters, dates, *columns in rows:
+            memory, tokens = to_memory(tuple(columns)), tuple(old.stored_tokens(connection, scope, number))
             entry = Entry(memory, tokens, (), "", "", bool(letters), tuple(dates.split()))
-            placed.append(NumberedMemory(row, number, entry))
-            numbers[str(memory.scope)] = number + 1
-        new.put(connection, placed)
-        new.close(connection, numbers)
-        if rows:
-            _set(connection, "keyword-moved", str(rows[-1][0]))
+            placed.append(NumberedMemory(number, entry))
+        if placed:
+            new.put(connection, placed)
+            new.close(connection, {scope: placed[-1].number + 1})
+            _set(connection, _MOVED, json.dumps({**moved, scope: placed[-1].number}))
             return True
         old.drop(connection)
         _set(connection, "keyword", name)
-        connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
+        connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (INDEX_TO_COME, _MOVED))
         connection.execute("UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'generation'")
         # Numbers of segments restart with their table: caches of an index must not outlive it.
         _set(connection, "keyword-since", _meta(connection, "generation") or "0")

@@ -6,16 +6,15 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...analysis.document import content_hash
 from ...analysis.normalize import text_key
 from ...errors import StoreChanged, StoreDamaged
-from ...protocols import Failure, Waiting, Written
-from ...types.memory import UNKNOWN_READER, Former
-from .database import Connection, meta_value, portions, raise_generation, rows_of, set_meta
+from ...protocols import FIRST_PLACE, Failure, Waiting, Written
+from ...types.memory import Former
+from .database import Connection, Key, meta_value, portions, raise_generation, rows_at, rows_of, set_meta
+from .doc_values import ranges_in, with_ends
 from .rows import AS_IT_SAYS, SELECT, text_embedded, to_memory
 
 if TYPE_CHECKING:
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
 
     from ...protocols import Changes
     from ...types.memory import Memory, MemoryId, Scope
-    from .doc_values import ScopeDocValues
 
 # -- notes and counts of rows ------------------------------------------------------------------------------------------
 
-RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows mean something else since
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 COUNTS = "rows of "  # prefix of the keys with counts of rows
@@ -147,9 +144,9 @@ _DROPPED_AT_ONCE = 1_000
 
 
 def texts_without_vector(
-    connection: Connection, space: str, limit: int, after: int = 0, due: float | None = None
+    connection: Connection, space: str, limit: int, after: Key = FIRST_PLACE, due: float | None = None
 ) -> list[Waiting]:
-    """Return texts without a vector in the order of their rows; failed ones only when their retry is due."""
+    """Return texts without a vector by scope and number; failed ones only when their retry is due."""
     found: list[Waiting] = []
     while len(found) < limit and (some := _some_waiting(connection, space, limit - len(found), after, due)):
         found += _as_embedded(connection, some)
@@ -157,7 +154,7 @@ def texts_without_vector(
     return found
 
 
-def _some_waiting(connection: Connection, space: str, limit: int, after: int, due: float | None) -> list[Waiting]:
+def _some_waiting(connection: Connection, space: str, limit: int, after: Key, due: float | None) -> list[Waiting]:
     """Return texts without a vector as they are stored, which may be a placeholder."""
     later = "" if due is None else (
         " AND NOT EXISTS (SELECT 1 FROM embedding_failures AS f"
@@ -165,12 +162,13 @@ def _some_waiting(connection: Connection, space: str, limit: int, after: int, du
     )  # fmt: skip
     rows = rows_of(
         connection,
-        "SELECT m.embed_hash, m.embed_text, m.row FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
+        "SELECT m.embed_hash, m.embed_text, m.scope, m.number FROM memories AS m "
+        "WHERE (m.scope, m.number) > (:scope, :number) AND NOT EXISTS "
         f"(SELECT 1 FROM vectors AS v WHERE v.scope = m.scope AND v.space = :space AND v.number = m.number){later} "
-        "ORDER BY m.row LIMIT :limit",
-        {"space": space, "after": after, "due": due, "limit": limit},
+        "ORDER BY m.scope, m.number LIMIT :limit",
+        {"space": space, "scope": after[0], "number": after[1], "due": due, "limit": limit},
     )
-    return [Waiting(*row) for row in rows]
+    return [Waiting(text_hash, text, (scope, number)) for text_hash, text, scope, number in rows]
 
 
 def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waiting]:
@@ -178,10 +176,9 @@ def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waitin
 
     One that is not the text of its hash is left out: its vector would be taken for that of the right one.
     """
-    made: dict[int, Any] = {}
-    for part, marks in portions([one.place for one in some if one.text == AS_IT_SAYS or not isinstance(one.text, str)]):
-        rows = rows_of(connection, f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part)
-        made |= {row[0]: text_embedded(AS_IT_SAYS, row[1:]) for row in rows}
+    wanted = [one.place for one in some if one.text == AS_IT_SAYS or not isinstance(one.text, str)]
+    rows = rows_at(connection, f"SELECT m.scope, m.number, {SELECT} FROM memories AS m", wanted)
+    made = {(scope, number): text_embedded(AS_IT_SAYS, tuple(row)) for scope, number, *row in rows}
     whole = [one._replace(text=made.get(one.place, one.text)) for one in some]
     return [one for one in whole if one.place not in made or content_hash(one.text) == one.hash]
 
@@ -243,7 +240,7 @@ class Queue:
     """Texts of a space that wait for a vector, as one process reads them: where it goes on, and if any may be left."""
 
     space: str
-    after: int = 0
+    after: Key = FIRST_PLACE
     empty: tuple[int, int] | None = None  # when nothing waited: generation, and texts that were not due
 
     def read(self, connection: Connection, generation: int, limit: int, now: float) -> list[Waiting]:
@@ -253,9 +250,9 @@ class Queue:
         if self.empty == moment:
             return []
         found = texts_without_vector(connection, self.space, limit, self.after, now)
-        if not found and self.after:
-            found = texts_without_vector(connection, self.space, limit, 0, now)
-        self.after = found[-1].place if found else 0
+        if not found and self.after != FIRST_PLACE:
+            found = texts_without_vector(connection, self.space, limit, FIRST_PLACE, now)
+        self.after = found[-1].place if found else FIRST_PLACE
         self.empty = None if found else moment
         return found
 
@@ -263,10 +260,9 @@ class Queue:
 def take_leases(connection: Connection, space: str, found: Sequence[Waiting], lease: Lease) -> list[Waiting]:
     """Lease those of these texts that still wait and that nobody else takes at the same time."""
     waiting = {one.hash: one for one in found}
-    there: set[str] = set()
-    for part, marks in portions([one.place for one in waiting.values()]):
-        held = f"SELECT m.embed_hash FROM memories AS m WHERE m.row IN ({marks}) ORDER BY m.row /* SKIP LOCKED */"
-        there |= {row[0] for row in connection.execute(held, part).fetchall()}
+    places = [one.place for one in waiting.values()]
+    held = rows_at(connection, "SELECT embed_hash FROM memories", places, " ORDER BY number /* SKIP LOCKED */")
+    there = {text_hash for (text_hash,) in held}
     asked = json.dumps(sorted(there & waiting.keys()))  # in one order for all, so that no two wait for each other
     leased = {row[0] for row in connection.execute(_LEASE, (space, *lease, asked)).fetchall()}
     embedded = leased - hashes_without_vector(connection, space, leased)  # while the leases were taken
@@ -353,108 +349,26 @@ def dimensions_key(space: str) -> str:
     return f"dimensions of {space}"
 
 
-# -- analyzer versions of memories, as ranges of rows: rows only ever ascend -----------------------------------------
-
-# A memory that is stored again gets a new row, so a reindexed memory leaves its range, and an empty range is dropped.
-# Rows before the first range belong to stores that did not record the version.
-READERS = "readers"
-_NO_END = 2**63 - 1  # behind the last row there can be
-
-
-class Stretch(NamedTuple):
-    """A range of rows indexed by one analyzer version, given by its first row."""
-
-    first: int
-    reader: int
-
-
-Stretches = tuple[Stretch, ...]
-
-
-@lru_cache(maxsize=16)
-def stretches_in(text: str | None) -> Stretches:
-    """Parse the stored ranges; malformed JSON counts as an unknown analyzer version."""
-    try:
-        found = [Stretch(int(first), int(reader)) for first, reader in json.loads(text or "[]")]
-    except (ValueError, TypeError):
-        return (Stretch(0, UNKNOWN_READER),)
-    return tuple(found) if found and found[0].first == 0 else (Stretch(0, UNKNOWN_READER), *found)
-
-
-def count_readers(shelves: Sequence[ScopeDocValues], stretches: Stretches) -> dict[int, int]:
-    """Count the memories of some scopes by analyzer version."""
-    if len(stretches) == 1:
-        held = sum(shelf.count for shelf in shelves)
-        return {stretches[0].reader: held} if held else {}
-    firsts = [stretch.first for stretch in stretches]
-    found: dict[int, int] = {}
-    for shelf in shelves:
-        places = np.searchsorted(firsts, shelf.rows[shelf.alive], side="right") - 1
-        for stretch, count in zip(stretches, np.bincount(places, minlength=len(stretches)).tolist(), strict=True):
-            if count:
-                found[stretch.reader] = found.get(stretch.reader, 0) + count
-    return found
-
-
 def read_before(connection: Connection, reader: int) -> Iterator[Memory]:
     """Yield the memories indexed by an older analyzer version; unreadable rows are skipped."""
-    known = _stretches(connection)
-    for stretch, end in _with_ends(known):
-        if stretch.reader >= reader:
-            continue
-        rows = connection.execute(
-            f"SELECT {SELECT} FROM memories AS m WHERE m.row >= ? AND m.row < ? ORDER BY m.row", (stretch.first, end)
-        )
-        for row in rows:
-            try:
-                yield to_memory(row)
-            except StoreDamaged:
+    held = "SELECT DISTINCT scope FROM memories"
+    scopes = connection.execute(
+        f"SELECT m.scope, s.readers FROM ({held}) AS m LEFT JOIN scopes AS s ON s.scope = m.scope ORDER BY m.scope"
+    ).fetchall()
+    for scope, readers in scopes:
+        for (first, version), end in with_ends(ranges_in(readers)):
+            if version >= reader:
                 continue
-
-
-class ReaderRanges:
-    """Analyzer versions of the rows that one transaction writes."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._known: Stretches | None = None
-        self._changed = False
-
-    def put(self, row: int, reader: int) -> None:
-        """Record the analyzer version of a row, which must follow all others."""
-        if self._known is None:
-            self._known = _stretches(self._connection)
-        if self._known[-1].reader != reader:
-            self._known = (*self._known, Stretch(row, reader))
-            self._changed = True
-
-    def close(self) -> None:
-        """Write the ranges to `meta`, without those that hold no row any more."""
-        if self._known is None or (len(self._known) == 1 and not self._changed):
-            return
-        living = self._living(self._known)
-        if self._changed or living != self._known:
-            set_meta(self._connection, READERS, json.dumps(living))
-
-    def _living(self, known: Stretches) -> Stretches:
-        """Return the ranges that hold a row, and the last one, which receives the rows to come."""
-        kept: list[Stretch] = []
-        for stretch, end in _with_ends(known):
-            place = (stretch.first, end)
-            held = self._connection.execute("SELECT 1 FROM memories WHERE row >= ? AND row < ? LIMIT 1", place)
-            is_over = end != _NO_END and held.fetchone() is None
-            if not is_over and (not kept or kept[-1].reader != stretch.reader):
-                kept.append(Stretch(stretch.first if kept else 0, stretch.reader))
-        return tuple(kept)
-
-
-def _stretches(connection: Connection) -> Stretches:
-    return stretches_in(meta_value(connection, READERS))
-
-
-def _with_ends(known: Stretches) -> Iterator[tuple[Stretch, int]]:
-    ends = (*(stretch.first for stretch in known[1:]), _NO_END)
-    return zip(known, ends, strict=True)
+            rows = connection.execute(
+                f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
+                "ORDER BY m.number",
+                (scope, first, end),
+            )
+            for row in rows:
+                try:
+                    yield to_memory(row)
+                except StoreDamaged:
+                    continue
 
 
 # -- memories by what was written before -----------------------------------------------------------------------------
@@ -502,7 +416,8 @@ def written_with(connection: Connection, scope: Scope, key: str) -> Written | No
 def with_text(connection: Connection, text: str, scope: Scope) -> list[Memory]:
     """Return the facts of a scope with the same text key."""
     rows = connection.execute(
-        f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.text_key = ? AND m.text_key <> '' ORDER BY m.row",
+        f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.text_key = ? AND m.text_key <> '' "
+        "ORDER BY m.number",
         (str(scope), text_key(text)),
     )
     return [to_memory(row) for row in rows.fetchall()]

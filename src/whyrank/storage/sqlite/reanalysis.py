@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.document import READER_VERSION, entry_for
+from ...analysis.document import entry_for
 from ...analysis.tokenizer import LANGUAGES
 from ...errors import StoreDamaged
 from ...formatting import counted
-from .check import Compared, Finding, Tick
-from .database import SET_ASIDE, ChecksumError, Connection, Database, Row, leniently, meta_value, translated
+from .check import Compared, Finding, Tick, read_today
+from .database import SET_ASIDE, ChecksumError, Connection, Database, Key, Row, leniently, meta_value, translated
 from .doc_values import BLOCK, RECORD, decoded, record_of
 from .indexes import answering, uncached_index
-from .metadata import READERS, stretches_in
 from .pending import MARKED
 from .postings import terms
 from .postings.format import (
@@ -135,12 +134,12 @@ class _Look:
         total = connection.execute("SELECT count(*) FROM memories").fetchone()[0]
         names = self._names()
         blocks: dict[tuple[str, int], dict[int, tuple[object, ...]]] = defaultdict(dict)
-        for place, (row, number, letters, dates, *columns) in enumerate(self._rows()):
+        for place, (scope, number, letters, dates, *columns) in enumerate(self._rows()):
             if place % _TICK_ROWS == 0:
                 self._tick(place, total, "memories")
             try:
                 memory = to_memory(tuple(columns))
-                tokens = tuple(self._index.stored_tokens(connection, row))
+                tokens = tuple(self._index.stored_tokens(connection, scope, number))
                 stored = (tokens, bool(letters), tuple(dates.split()))
             except (StoreDamaged, AttributeError, *_MISREAD):
                 continue
@@ -148,23 +147,24 @@ class _Look:
             self.done += Counter(memories=1, words=len(tokens), names=len(entry.names))
             self.wrong["words"] += (entry.tokens, entry.letters, entry.marks) != stored
             told = {(name.text, name.key, " ".join(name.words), name.specificity) for name in entry.names}
-            self.wrong["names"] += told != names.get(row, set())
-            blocks[str(memory.scope), number - number % BLOCK][number % BLOCK] = record_of(row, entry)
+            self.wrong["names"] += told != names.get((scope, number), set())
+            blocks[scope, number - number % BLOCK][number % BLOCK] = record_of(entry)
         self._records(blocks)
 
     def _rows(self) -> Iterator[Row]:
         """Yield the memories indexed by the current analyzer that do not wait to be indexed again."""
-        last = stretches_in(meta_value(self._connection, READERS))[-1]
-        if last.reader == READER_VERSION:
+        for scope, first in read_today(self._connection).items():
             yield from self._connection.execute(
-                f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
-                f"WHERE m.row >= {last.first:d} AND m.id NOT IN ({MARKED}) AND m.id NOT IN ({SET_ASIDE}) ORDER BY m.row"
-            )  # a server streams the rows of a statement without parameters
+                f"SELECT m.scope, m.number, m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.scope = ? "
+                f"AND m.number >= ? AND m.id NOT IN ({MARKED}) AND m.id NOT IN ({SET_ASIDE}) ORDER BY m.number",
+                (scope, first),
+            )
 
-    def _names(self) -> dict[int, set[tuple[str, str, str, int]]]:
-        names: dict[int, set[tuple[str, str, str, int]]] = defaultdict(set)
-        for row, *name in self._connection.execute("SELECT memory, text, key, words, specificity FROM names"):
-            names[row].add(tuple(name))
+    def _names(self) -> dict[Key, set[tuple[str, str, str, int]]]:
+        names: dict[Key, set[tuple[str, str, str, int]]] = defaultdict(set)
+        stored = self._connection.execute("SELECT scope, number, text, key, words, specificity FROM names")
+        for scope, number, *name in stored:
+            names[scope, number].add(tuple(name))
         return names
 
     def _records(self, blocks: dict[tuple[str, int], dict[int, tuple[object, ...]]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, suppress
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...analysis.document import content_hash
@@ -15,7 +16,7 @@ from .rows import AS_IT_SAYS, COLUMNS, HASH_LETTERS, code, row_checksum, text_em
 from .schema import MIGRATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...types.memory import Memory
 
@@ -25,11 +26,12 @@ UNREADABLE = (SqlError, UnicodeDecodeError, MemoryError)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "BLOB": (bytes,)}
 _TRIED = 1_000_000  # rows that are searched by their numbers alone: some seconds
 _BEYOND = 10_000  # range of rows searched after the last that was read, where the end is unknown
-CHECKED_COLUMNS = [*COLUMNS, "embed_text", "embed_hash", "checksum"]
+CHECKED_COLUMNS = [*COLUMNS, "embed_text", "embed_hash", "checksum", "number"]
 _ID, _SCOPE, _PATH, _TEXT, _KIND, _HASH, _EMBEDDED, _EMBED_HASH, _CHECKSUM = map(
     CHECKED_COLUMNS.index,
     ("id", "scope", "path", "text", "kind", "content_hash", "embed_text", "embed_hash", "checksum"),
 )
+SCOPE_CHECKED, NUMBER_CHECKED = _SCOPE, CHECKED_COLUMNS.index("number")
 # Without these, a row's identity, scope, text or succession is unknown.
 _ESSENTIAL = [
     COLUMNS.index(name)
@@ -146,21 +148,31 @@ def _shown(value: object) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in said)
 
 
-def missing_memories(connection: Connection, read: set[int]) -> list[CheckedRow]:
-    """Return the memories that only indexes and records list: their ids and source files."""
+def missing_memories(connection: Connection, read: Mapping[int, str]) -> list[CheckedRow]:
+    """Return the memories that only indexes and records list: their ids and source files.
+
+    `read` holds the ids of the others by rowid.
+    """
     ids = dict(select_readable(connection, "SELECT rowid, id FROM memories INDEXED BY sqlite_autoindex_memories_1"))
     by_path = "SELECT rowid, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
     places = {row: (scope, path) for row, scope, path in select_readable(connection, by_path)}
+    by_number = "SELECT rowid, scope, number FROM memories INDEXED BY memories_by_number ORDER BY scope, number"
+    rows = {(scope, number): row for row, scope, number in select_readable(connection, by_number)}
     sources: dict[object, dict[int, str]] = {}
     for owner, path in select_readable(connection, "SELECT scope, path FROM files"):
         if isinstance(path, str):
             sources.setdefault(owner, {})[code(f"{owner}/{path}")] = path
+    known, unlisted = {*read.values(), *ids.values()}, count(-1, -1)
     for scope, first, blob in select_readable(connection, "SELECT scope, first, records FROM records"):
-        for row, identity, group in recorded(blob, scope, first) if isinstance(blob, bytes) else ():
-            ids.setdefault(row, identity)
-            places.setdefault(row, (scope, sources.get(scope, {}).get(group, "")))
+        for number, identity, group in recorded(blob, scope, first) if isinstance(blob, bytes) else ():
+            row = rows.get((scope, number))
+            if row is None and identity and identity not in known:  # no index lists it
+                row = next(unlisted)
+            if row is not None:
+                ids.setdefault(row, identity)
+                places.setdefault(row, (scope, sources.get(scope, {}).get(group, "")))
     missing = []
-    for row in sorted((ids.keys() | places.keys()) - read):
+    for row in sorted((ids.keys() | places.keys()) - read.keys()):
         scope, path = places.get(row, ("", ""))
         missing.append(CheckedRow(legible_id(ids.get(row), f"row {row}"), _shown(scope), _shown(path)))
     return missing

@@ -33,7 +33,7 @@ from .check import (
     misstated_sizes,
 )
 from .copies import back_up, free_name, sweep
-from .database import Connection, Database, is_generation, lenient, leniently, raise_generation, set_meta
+from .database import Connection, Database, is_generation, lenient, leniently, place_mask, raise_generation, set_meta
 from .doc_values import ASIDE, RecordWriter
 from .indexes import DEFAULT, INDEXES, index_to_come, prepare_index, uncached_index
 from .metadata import dimensions_key, index_in, recount
@@ -54,7 +54,7 @@ from .recovery import (
 )
 from .rows import COLUMNS
 from .schema import MIGRATIONS, prepare, restate, version_of
-from .vectors.checksums import is_vector, place_mask, vector_checksum
+from .vectors.checksums import is_vector, vector_checksum
 from .vectors.table import vector_bytes, write_all_signs
 from .writer import Writer
 
@@ -74,6 +74,8 @@ _GIVE_VECTOR = (
 _LANGUAGE = "en"  # of texts without a detected language, if the store does not record one
 _COPIED = ("files", "history", "write_keys", "embedding_failures", "arrivals")
 _NUMBERED = frozenset({"history", "arrivals"})
+_BLANKS = {("history", "scope"): "''"}  # of columns that an earlier schema lacks
+_OWNED = "UPDATE history SET scope = m.scope FROM memories AS m WHERE m.id = history.memory AND history.scope = ''"
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, and leaves no range for others
 
@@ -231,7 +233,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
             segments.keep_count(connection, scope, last)
     keyword, names = uncached_index(index), NameIndex()
     aside: list[CheckedRow] = []
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
     language = notes.get("language", _LANGUAGE)
     memories = _memories(damaged, seen, aside, tick)
     while part := list(islice(memories, _ROWS_AT_ONCE)):
@@ -241,6 +243,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     aside += missing_memories(damaged, seen)
     with fresh.writing() as connection:
         _set_aside(connection, aside)
+        connection.execute(_OWNED)
         _copy_vectors(damaged, connection)
         connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
         write_all_signs(connection)
@@ -253,7 +256,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
         raise StoreDamaged("no memory can be read from the file", LEFT)
 
 
-def _memories(damaged: Connection, seen: set[int], aside: list[CheckedRow], tick: Tick) -> Iterator[Memory]:
+def _memories(damaged: Connection, seen: dict[int, str], aside: list[CheckedRow], tick: Tick) -> Iterator[Memory]:
     """Yield the readable memories in order; set aside the others, and altered chunks, which files have.
 
     A page that was written in the place of another brings memories a second time; those it replaced are still in the
@@ -262,10 +265,10 @@ def _memories(damaged: Connection, seen: set[int], aside: list[CheckedRow], tick
     yielded: set[MemoryId] = set()
     total = next((row[0] for row in select_readable(damaged, "SELECT count(*) FROM memories")), 0)
     for row, *values in memory_rows(damaged):
-        seen.add(row)
+        one = check_row(row, tuple(values))
+        seen[row] = one.id
         if len(seen) % _ROWS_AT_ONCE == 0:
             tick(len(seen), total, "memories")
-        one = check_row(row, tuple(values))
         if one.memory is None or one.wrong == "chunks":
             aside.append(one)
         elif one.id not in yielded:
@@ -309,7 +312,7 @@ def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:
     if not given:
         return
     is_numbered = table in _NUMBERED
-    read = [given.get(column.name, "NULL") for column in columns[is_numbered:]]
+    read = [given.get(column.name, _BLANKS.get((table, column.name), "NULL")) for column in columns[is_numbered:]]
     insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) ON CONFLICT DO NOTHING"
     for row in ReadableRows(damaged, table, read, numbered=is_numbered):
         told = {column.name: value for column, value in zip(columns, row, strict=True)}

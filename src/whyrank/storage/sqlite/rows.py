@@ -14,7 +14,7 @@ from ...analysis.document import content_hash, embedded_text
 from ...analysis.normalize import STRING_BYTES, ByteBoundedCache, text_cache, text_key
 from ...errors import StoreDamaged
 from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
-from .database import Connection, Row, portions, rows_of
+from .database import Connection, Key, Row, rows_at, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _WHOLES = frozenset({"start_line", "end_line", "importance", "evergreen", "posit
 _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
-_TEXT, _HASH, _METADATA = (COLUMNS.index(name) for name in ("text", "content_hash", "metadata"))
+_SCOPE, _TEXT, _HASH, _METADATA = (COLUMNS.index(name) for name in ("scope", "text", "content_hash", "metadata"))
 STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
 _STORED = ", ".join(f"m.{column}" for column in STORED)
 _SIZED = frozenset({str, bytes})
@@ -147,10 +147,10 @@ def row_checksum(row: Row) -> int:
 
 def check_rows(connection: Connection) -> None:
     """Add checksums to some of the rows without one: changed rows, or those of an earlier version."""
-    unchecked = f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.checksum IS NULL LIMIT {_CHECKED_AT_ONCE}"
+    unchecked = f"SELECT {SELECT}, m.number FROM memories AS m WHERE m.checksum IS NULL LIMIT {_CHECKED_AT_ONCE}"
     connection.executemany(
-        "UPDATE memories SET checksum = ? WHERE row = ?",
-        [(row_checksum(row), row[-1]) for row in rows_of(connection, unchecked) if typed(row) is row],
+        "UPDATE memories SET checksum = ? WHERE scope = ? AND number = ?",
+        [(row_checksum(row), row[_SCOPE], row[-1]) for row in rows_of(connection, unchecked) if typed(row) is row],
     )
 
 
@@ -205,7 +205,7 @@ def without_damage(row: Row) -> Row:
     """Return a row with unreadable values blanked; nearly always the row itself."""
     whole = row if tuple(map(type, row)) in _seen else typed(row)
     try:
-        _scope(whole[1])
+        _scope(whole[_SCOPE])
         if (lists := _lists(whole)) != _NO_LISTS:
             for stored in lists:
                 _texts(stored)
@@ -243,9 +243,9 @@ def _legible(row: Row) -> Row:
     if not legible_object(row[_METADATA]):
         mended[_METADATA] = _NO_METADATA
     try:
-        _scope(row[1])
+        _scope(row[_SCOPE])
     except _SENSELESS:
-        mended[1] = str(GLOBAL)
+        mended[_SCOPE] = str(GLOBAL)
     return tuple(mended)
 
 
@@ -314,70 +314,65 @@ _KEY_SHARE = 3 / 8  # of these bytes, for content keys
 
 
 class RowCache:
-    """Memories and content keys by row, for one generation of the file."""
+    """Memories and content keys by their keys, for one generation of the file."""
 
     def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
         self._generation = -1
         key_bytes = int(max_bytes * _KEY_SHARE)
         # Texts count twice, for the row and for the memory made from it.
-        self._memories: ByteBoundedCache[int, FetchedRow] = ByteBoundedCache(
+        self._memories: ByteBoundedCache[Key, FetchedRow] = ByteBoundedCache(
             max_bytes - key_bytes,
             lambda _, row: _ROW_BYTES + 2 * sum([len(value) for value in row.stored if type(value) in _SIZED]),
         )
-        self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
+        self._content_keys: ByteBoundedCache[Key, ContentKey] = ByteBoundedCache(
             key_bytes, lambda _, key: len(key) * STRING_BYTES
         )
         self._turn = threading.Lock()
 
     @property
     def nbytes(self) -> int:
-        """Return the approximate memory of the rows and keys, in bytes."""
-        return self._memories.nbytes + self._keys.nbytes
+        """Return the approximate memory of the rows and content keys, in bytes."""
+        return self._memories.nbytes + self._content_keys.nbytes
 
     def _prepare(self, generation: int) -> None:
         """Clear everything when the file has changed."""
         if generation != self._generation:
             self._memories.clear()
-            self._keys.clear()
+            self._content_keys.clear()
             self._generation = generation
 
-    def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, FetchedRow]:
-        """Return the memories of rows that exist, as far as they can be read."""
+    def fetched(self, connection: Connection, generation: int, keys: Sequence[Key]) -> dict[Key, FetchedRow]:
+        """Return the memories that exist, as far as they can be read."""
         with self._turn:
             self._prepare(generation)
-            known = dict(zip(rows, self._memories.get_many(rows), strict=True))
-            missing = [row for row, held in known.items() if held is None]
+            known = dict(zip(keys, self._memories.get_many(keys), strict=True))
+            missing = [key for key, held in known.items() if held is None]
             if missing:
-                read: dict[int, FetchedRow] = {}
-                for part, marks in portions(missing):
-                    wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
-                    read.update((row[-1], read_row(row)) for row in rows_of(connection, wanted, part))
+                stored = rows_at(connection, f"SELECT {SELECT}, {_STORED}, m.number FROM memories AS m", missing)
+                read = {(row[_SCOPE], row[-1]): read_row(row) for row in stored}
                 self._memories.update(read)
                 known.update(read)
-            return {row: held for row, held in known.items() if held is not None}
+            return {key: held for key, held in known.items() if held is not None}
 
-    def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
-        """Return the memories of rows that exist; raise StoreDamaged for an unreadable one."""
-        found = self.fetched(connection, generation, rows).items()
-        return {row: to_memory(held.stored) if held.is_mended else held.memory for row, held in found}
+    def memories(self, connection: Connection, generation: int, keys: Sequence[Key]) -> dict[Key, Memory]:
+        """Return the memories that exist; raise StoreDamaged for an unreadable one."""
+        found = self.fetched(connection, generation, keys).items()
+        return {key: to_memory(held.stored) if held.is_mended else held.memory for key, held in found}
 
-    def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> Sequence[ContentKey | None]:
-        """Return the content key of each row; None if it does not exist."""
+    def content_keys(self, connection: Connection, generation: int, keys: Sequence[Key]) -> Sequence[ContentKey | None]:
+        """Return the content key of each memory; None if it does not exist."""
         with self._turn:
             self._prepare(generation)
-            known = self._keys.get_many(rows)
-            missing = [row for row, key in zip(rows, known, strict=True) if key is None]
+            known = self._content_keys.get_many(keys)
+            missing = [key for key, held in zip(keys, known, strict=True) if held is None]
             if not missing:
                 return known
             read = content_keys(connection, missing)
-            self._keys.update(read)
-            return [key or read.get(row) for row, key in zip(rows, known, strict=True)]
+            self._content_keys.update(read)
+            return [held or read.get(key) for key, held in zip(keys, known, strict=True)]
 
 
-def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:
-    """Return the content keys of rows that exist."""
-    keys: dict[int, ContentKey] = {}
-    for part, marks in portions(rows):
-        statement = f"SELECT m.row, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks})"
-        keys.update((row, legible_key(key)) for row, *key in rows_of(connection, statement, part))
-    return keys
+def content_keys(connection: Connection, keys: Sequence[Key]) -> dict[Key, ContentKey]:
+    """Return the content keys of memories that exist."""
+    rows = rows_at(connection, f"SELECT m.scope, m.number, {COMPARED_KEY} FROM memories AS m", keys)
+    return {row[:2]: legible_key(row[2:]) for row in rows}

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zlib
+from bisect import bisect_right
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ...analysis.normalize import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from ...formatting import on_one_line
+from ...types.memory import UNKNOWN_READER
 from .copies import back_up, free_name, sweep
 from .database import (
     SAVE,
+    ChecksumError,
     Connection,
     Database,
     SqlError,
+    add_checksum,
+    check_body,
     connect,
     forgive,
     lenient,
+    place_mask,
+    rows_at,
     run_script,
     translated,
     untouched_address,
 )
-from .postings.format import Segment, write_directory
+from .postings.format import Segment, masked, write_directory
 from .vectors.checksums import bind_vectors
 
 if TYPE_CHECKING:
@@ -166,14 +177,83 @@ def list_pages(connection: Connection) -> None:
             write_directory(connection, segment)
 
 
-def _belong_to_scopes(connection: Connection) -> None:
-    bind_vectors(connection)
-    key_segments_by_scope(connection)
-
-
 def _brought_to_3(connection: Connection) -> None:
     _key_facts_by_text(connection)
     number_pages(connection)
+
+
+_EARLIER_RECORD = 93  # bytes, of which the first eight are a number over all scopes
+_ROW_BYTES = 8
+_MOVED_AT_ONCE = 1_000
+
+
+def _key_file_by_scope(connection: Connection) -> None:
+    key_by_scope(connection, has_tokens=_has_table(connection, "posting_tokens"))
+    key_segments_by_scope(connection)
+
+
+def key_by_scope(connection: Connection, *, has_tokens: bool = True) -> None:
+    """Key records, tokens, vectors and analyzer versions by scope and number, where they had a number over all scopes.
+
+    What fails its checksum goes on failing it.
+    """
+    for scope, first, blob in connection.execute("SELECT scope, first, records FROM records").fetchall():
+        try:
+            body = np.frombuffer(check_body(blob, scope, first), np.uint8).reshape(-1, _EARLIER_RECORD)
+        except (ChecksumError, ValueError):
+            continue
+        connection.execute(
+            "UPDATE records SET records = ? WHERE scope = ? AND first = ?",
+            (add_checksum(body[:, _ROW_BYTES:].tobytes(), scope, first), scope, first),
+        )
+    memories = connection.execute(
+        "SELECT scope, number, row FROM memories WHERE typeof(scope) = 'text' AND typeof(number) = 'integer' "
+        "ORDER BY row"
+    ).fetchall()
+    if has_tokens:
+        _bind_tokens(connection, memories)
+    _divide_readers(connection, memories)
+    bind_vectors(connection)
+
+
+def _bind_tokens(connection: Connection, memories: Sequence[tuple[str, int, int]]) -> None:
+    """Bind the checksums of tokens, which held their rows or nothing, to scope and number."""
+    for begin in range(0, len(memories), _MOVED_AT_ONCE):
+        part = {(scope, number): row for scope, number, row in memories[begin : begin + _MOVED_AT_ONCE]}
+        stored = rows_at(connection, "SELECT tokens, scope, number FROM posting_tokens", part)
+        connection.executemany(
+            "UPDATE posting_tokens SET tokens = ? WHERE scope = ? AND number = ?",
+            [(_bound(blob, part[scope, number], scope, number), scope, number) for blob, scope, number in stored],
+        )
+
+
+def _bound(blob: object, row: int, scope: str, number: int) -> object:
+    if not isinstance(blob, bytes):
+        return blob
+    try:
+        zlib.decompress(blob)
+    except zlib.error:
+        return masked(blob, zlib.crc32(row.to_bytes(_ROW_BYTES, "big", signed=True)) ^ place_mask(scope, number))
+    return masked(blob, place_mask(scope, number))
+
+
+def _divide_readers(connection: Connection, memories: Sequence[tuple[str, int, int]]) -> None:
+    """Give each scope its ranges of analyzer versions, which were ranges of rows."""
+    known = connection.execute("SELECT value FROM meta WHERE key = 'readers'").fetchone()
+    try:
+        starts, readers = zip(*json.loads(known[0] if known else "[]"), strict=True)
+        ranges: dict[str, list[tuple[int, int]]] = {}
+        for scope, number, row in memories:  # in the order of their numbers in each scope
+            place, own = bisect_right(starts, row) - 1, ranges.setdefault(scope, [])
+            reader = readers[place] if place >= 0 else UNKNOWN_READER
+            if not own or own[-1][1] != reader:
+                own.append((number if own else 0, reader))
+    except (ValueError, TypeError):
+        ranges = {}  # unknown versions
+    connection.executemany(
+        "UPDATE scopes SET readers = ? WHERE scope = ?", [(json.dumps(own), scope) for scope, own in ranges.items()]
+    )
+    connection.execute("DELETE FROM meta WHERE key = 'readers'")
 
 
 _CHECKED_BY_6 = (
@@ -441,10 +521,57 @@ MIGRATIONS: tuple[Migration, ...] = (
             BEGIN UPDATE memories SET checksum = NULL WHERE row = new.row; END;
         """,
     ),
-    # A vector belongs to a memory: scopes that have the same text do not share it. A segment belongs to its scope.
+    # The key of a memory is its scope and its number there; `row` remains for FTS5, and for files that are damaged. A
+    # vector belongs to a memory: scopes that have the same text do not share it. A segment belongs to its scope.
     Migration(
         8,
         """
+        ALTER TABLE scopes ADD COLUMN readers TEXT;
+        ALTER TABLE history ADD COLUMN scope TEXT NOT NULL DEFAULT '';
+        UPDATE history SET scope = coalesce((SELECT m.scope FROM memories AS m WHERE m.id = history.memory), '');
+        DROP INDEX IF EXISTS memories_unchecked;
+        CREATE INDEX memories_unchecked ON memories (scope, number) WHERE checksum IS NULL;
+
+        DROP INDEX IF EXISTS names_by_key;
+        DROP INDEX IF EXISTS names_by_words;
+        ALTER TABLE names RENAME TO names_before;
+        CREATE TABLE names (
+            scope TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            place INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            key TEXT NOT NULL,
+            words TEXT NOT NULL,
+            sorted_words TEXT NOT NULL,
+            specificity INTEGER NOT NULL,
+            PRIMARY KEY (scope, number, place)
+        ) WITHOUT ROWID;
+        INSERT OR IGNORE INTO names
+            SELECT m.scope, m.number, n.place, n.text, n.key, n.words, n.sorted_words, n.specificity
+            FROM memories AS m JOIN names_before AS n ON n.memory = m.row WHERE typeof(m.number) = 'integer';
+        UPDATE scopes SET names = names - (SELECT count(*) FROM names_before AS n
+            WHERE n.scope = scopes.scope AND n.memory NOT IN (SELECT row FROM memories));
+        DROP TABLE names_before;
+        CREATE INDEX names_by_key ON names (scope, key);
+        CREATE INDEX names_by_words ON names (scope, sorted_words);
+
+        ALTER TABLE name_words RENAME TO name_words_before;
+        CREATE TABLE name_words (
+            scope TEXT NOT NULL,
+            word TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            PRIMARY KEY (scope, word, number)
+        ) WITHOUT ROWID;
+        INSERT OR IGNORE INTO name_words SELECT m.scope, n.word, m.number
+            FROM name_words_before AS n JOIN memories AS m ON m.row = n.memory WHERE typeof(m.number) = 'integer';
+        UPDATE scopes SET name_words = name_words - (SELECT count(*) FROM name_words_before AS n
+            WHERE n.scope = scopes.scope AND n.memory NOT IN (SELECT row FROM memories));
+        DROP TABLE name_words_before;
+
+        UPDATE meta SET value = coalesce((SELECT json_group_object(scope, last) FROM (SELECT scope, max(number) AS last
+            FROM memories WHERE row <= CAST(meta.value AS INTEGER) GROUP BY scope)), '{}') WHERE key = 'keyword-moved';
+        DELETE FROM meta WHERE key = 'restored';
+
         ALTER TABLE vectors RENAME TO vectors_before;
         CREATE TABLE vectors (
             entry INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -473,7 +600,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         INSERT OR REPLACE INTO meta VALUES ('signs due', '1');
         """,
-        _belong_to_scopes,
+        _key_file_by_scope,
     ),
 )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...types.memory import MemoryId
     from ...types.results import Signal
     from ..backend import Asked
-    from .database import Connection
+    from .database import Connection, Key
     from .doc_values import DocValues
 
 
@@ -96,20 +96,17 @@ class View(NamedTuple):
         [passing] = self.allowed([shelf], where)
         return int(np.count_nonzero(may & ~combine_masks(passing, may)))
 
-    def rows_matching(self, where: Where) -> set[int] | None:
-        """Return the rows that match the expression of a filter; None without one."""
-        if where.expression is None:
-            return None
-        rows = (shelf.rows[self._matching(shelf, where) & shelf.alive].tolist() for shelf in self.shelves(where.scopes))
-        return {row for some in rows for row in some}
-
     def clause(self, where: Where) -> Clause:
         """Return the whole filter in SQL."""
-        clause, rows = clause_for(where), self.rows_matching(where)
-        if rows is None:
+        clause = clause_for(where)
+        if where.expression is None:
             return clause
-        listed = json.dumps(sorted(rows))
-        return Clause(f"{clause.sql} AND m.row IN (SELECT value FROM json_each(?))", (*clause.parameters, listed))
+        parts, values = ["FALSE"], list[str]()
+        for shelf in self.shelves(where.scopes):
+            matches = np.flatnonzero(self._matching(shelf, where) & shelf.alive).tolist()
+            parts.append("(m.scope = ? AND m.number IN (SELECT value FROM json_each(?)))")
+            values += (shelf.scope, json.dumps(matches))
+        return Clause(f"{clause.sql} AND ({' OR '.join(parts)})", (*clause.parameters, *values))
 
 
 def combine_masks(mask: Flags | None, other: Flags) -> Flags:
@@ -125,9 +122,8 @@ class KeywordRun(NamedTuple):
 
 
 class NumberedMemory(NamedTuple):
-    """A memory to be indexed, with its row and its number in its scope."""
+    """A memory to be indexed, with its number in its scope."""
 
-    row: int
     number: int
     entry: Entry
 
@@ -148,7 +144,7 @@ class KeywordIndex(Protocol):
     def create(self, connection: Connection) -> None:
         """Create its tables."""
 
-    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+    def stored_tokens(self, connection: Connection, scope: str, number: int) -> list[str]:
         """Return the tokens of a memory, so that another index can take over."""
 
     def drop(self, connection: Connection) -> None:
@@ -157,8 +153,8 @@ class KeywordIndex(Protocol):
     def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index memories, in each scope by ascending number."""
 
-    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
-        """Remove a memory."""
+    def remove(self, connection: Connection, scope: str, number: int) -> None:
+        """Remove a memory, while its row is still there."""
 
     def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
         """End a transaction that put memories; `numbers` holds the new end of each scope's numbers.
@@ -202,17 +198,17 @@ class KeywordIndex(Protocol):
         self,
         view: View,
         ids: Sequence[MemoryId],
-        rows: Sequence[int],
+        keys: Sequence[Key],
         terms: Sequence[str],
         scopes: frozenset[Scope],
         repeats: Repeats = ONCE,
     ) -> Signal:
-        """Score the given memories in their rows, whether a run would list them or not."""
+        """Score the given memories, with their keys, whether a run would list them or not."""
 
     def find_marks(
-        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
-    ) -> Mapping[int, str]:
-        """Return the mark of each row that has one of these and is visible."""
+        self, view: View, keys: Sequence[Key], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[Key, str]:
+        """Return the mark of each memory that has one of these and is visible."""
 
     def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Count the visible memories by mark."""
@@ -266,9 +262,9 @@ class Cutter(Protocol):
 
 
 class Rows(NamedTuple):
-    """Result rows, best first: scores, ids (empty if unknown), scopes, and codes of their sources."""
+    """Result rows, best first: numbers, scores, ids (empty if unknown), scopes, and codes of their sources."""
 
-    rows: Sequence[int] = ()
+    numbers: Sequence[int] = ()
     scores: Sequence[float] = ()
     ids: Sequence[str] = ()
     scopes: Sequence[str] = ()
@@ -386,18 +382,18 @@ def cut(
     if equal:
         places, alike = _sort_ties(shelves, chosen, order, equal)
         if alike:  # whole content keys are read only where their prefixes do not decide
-            rows = _read_column(shelves, chosen, order, "row")
-            keys = content_keys(connection, [rows[i] for run in alike for i in places[run]])
+            owners = [shelves[number].scope for number in chosen.shelves[order].tolist()]
+            keys = [*zip(owners, chosen.places[order].tolist(), strict=True)]
+            ties = content_keys(connection, [keys[i] for run in alike for i in places[run]])
             for run in alike:
-                places[run] = sorted(places[run], key=lambda i: keys.get(rows[i], _NO_KEY))
+                places[run] = sorted(places[run], key=lambda i: ties.get(keys[i], _NO_KEY))
         order = order[places]
         sources = _read_column(shelves, chosen, order, "group")
         kept, _ = _keep_sources(sources, limit)
     order = order[kept]
     ids = [*map(_TEXT, _read_column(shelves, chosen, order, "id"))]
-    rows = _read_column(shelves, chosen, order, "row")
     scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
-    return Rows(rows, [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
+    return Rows(chosen.places[order].tolist(), [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
 
 
 def _read_column(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, column: str) -> list[Any]:

@@ -5,6 +5,7 @@ Numbers are given out once, so a scope that is rewritten often has many gaps: th
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +28,7 @@ from .database import (
     set_meta,
     undoable,
 )
-from .doc_values import BLOCK, BOUNDS, NUMBERS, RecordWriter, made_anew, record_of, set_aside_lost
+from .doc_values import BLOCK, BOUNDS, NUMBERS, RecordWriter, made_anew, ranges_in, renumbered, set_aside_lost
 from .history import (
     all_in,
     check_basis,
@@ -51,8 +52,6 @@ from .history import (
 from .metadata import (
     INDEX_IN,
     INDEX_TO_COME,
-    READERS,
-    ReaderRanges,
     check_note,
     dimensions_key,
     drop_notes,
@@ -93,12 +92,13 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
     ]
     # Each new number is at most the old one, and assigned in order, so none conflicts with another.
     moves = [(new, scope, number) for new, number in enumerate(old) if new != number]
-    connection.executemany("UPDATE memories SET number = ? WHERE scope = ? AND number = ?", moves)
+    for (first,) in connection.execute("SELECT first FROM records WHERE scope = ?", (scope,)).fetchall():
+        set_aside_lost(connection, scope, first)
+    for table in ("memories", "names", "name_words"):
+        connection.executemany(f"UPDATE {table} SET number = ? WHERE scope = ? AND number = ?", moves)
     renumber_vectors(connection, scope, moves)
     index.renumber(connection, scope, moves, len(old))
     connection.execute("DELETE FROM sign_blocks WHERE scope = ?", (scope,))
-    for (first,) in connection.execute("SELECT first FROM records WHERE scope = ?", (scope,)).fetchall():
-        set_aside_lost(connection, scope, first)
     connection.execute("DELETE FROM records WHERE scope = ?", (scope,))
     for first in range(0, len(old), BLOCK):
         records = made_anew(connection, scope, first, index.stored_tokens)
@@ -106,8 +106,10 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
             "INSERT INTO records VALUES (?, ?, ?, ?)",
             (scope, first, generation, add_checksum(records.tobytes(), scope, first)),
         )
+    known = connection.execute(NUMBERS, (scope,)).fetchone()
     connection.execute(
-        "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)
+        "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1, readers = ? WHERE scope = ?",
+        (len(old), generation, json.dumps(renumbered(ranges_in(known[1] if known else None), old)), scope),
     )
     return len(old)
 
@@ -128,7 +130,6 @@ class Writer:
         self._placed: list[NumberedMemory] = []
         self._lost: Counter[str] = Counter()  # number of memories a scope has lost
         self._removed: list[tuple[str, int]] = []
-        self._readers = ReaderRanges(connection)
 
     def apply(self, changes: Changes) -> None:
         """Apply the changes."""
@@ -202,7 +203,7 @@ class Writer:
         self,
         entries: Sequence[Entry],
         gone: Sequence[MemoryId],
-        history: Sequence[tuple[MemoryId, float, str]],
+        history: Sequence[tuple[str, MemoryId, float, str]],
         keys: Sequence[tuple[str, str, str, str]],
         vectors: Mapping[tuple[str, str], Mapping[str, Vector]],
         language: str = "",
@@ -286,40 +287,31 @@ class Writer:
         self._close({space}, dropped)
 
     def _insert(self, entries: Iterable[Entry]) -> None:
-        placed = self._placed_rows([*entries])
-        self.keyword.put(self._connection, placed)
-        named = [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
-        for counted in self._names.put(self._connection, named):
-            self._ledger.count_names(*counted)
-        self._readers.close()
-        self._placed += placed
-
-    def _placed_rows(self, entries: Sequence[Entry]) -> list[NumberedMemory]:
-        """Insert memories in one statement, so that their rows are consecutive."""
-        if not entries:
-            return []
+        entries = [*entries]
         scopes = [str(entry.memory.scope) for entry in entries]
         numbers = [*map(self._ledger.next_number, scopes)]
         self._connection.executemany(INSERT, map(to_row, entries, numbers))
         foresee(self._connection, self._ledger.asked(zip(scopes, numbers, strict=True)))
-        last: int = self._connection.execute("SELECT last_insert_rowid()").fetchone()[0]
-        rows = range(last - len(entries) + 1, last + 1)
-        for row, scope, number, entry in zip(rows, scopes, numbers, entries, strict=True):
-            self._ledger.put(scope, number, record_of(row, entry))
-            self._readers.put(row, entry.reader)
+        for scope, number, entry in zip(scopes, numbers, entries, strict=True):
+            self._ledger.put(scope, number, entry)
             self._put[scope].append(number)
-        return [*map(NumberedMemory, rows, numbers, entries)]
+        placed = [*map(NumberedMemory, numbers, entries)]
+        self.keyword.put(self._connection, placed)
+        named = [(str(entry.memory.scope), number, entry.names) for number, entry in placed if entry.names]
+        for counted in self._names.put(self._connection, named):
+            self._ledger.count_names(*counted)
+        self._placed += placed
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Delete memories from every table; return the hashes of their embedded texts."""
         indexes = [self.keyword, *([self._to_come] if self._to_come is not None else [])]
         hashes = []
-        for row, scope, number, text_hash in _found(self._connection, ids):
+        for scope, number, text_hash in _found(self._connection, ids):
             self._ledger.remove(scope, number)
             for index in indexes:
-                index.remove(self._connection, row, scope, number)
-            self._ledger.count_names(*self._names.remove(self._connection, row, scope))
-            self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
+                index.remove(self._connection, scope, number)
+            self._ledger.count_names(*self._names.remove(self._connection, scope, number))
+            self._connection.execute("DELETE FROM memories WHERE scope = ? AND number = ?", (scope, number))
             self._lost[scope] += 1
             self._removed.append((scope, number))
             hashes.append(text_hash)
@@ -336,7 +328,7 @@ class Writer:
 
     def _holders_placed(self) -> Iterator[Holder]:
         """Yield the memories that were inserted, with their embedded texts."""
-        for _, number, entry in self._placed:
+        for number, entry in self._placed:
             yield str(entry.memory.scope), number, entry.embed_hash
 
     def _move_vectors(self, before: Iterable[Holder]) -> None:
@@ -399,7 +391,7 @@ def foreseen_by(arrival: Arrival, arrived: Arrived) -> Iterator[Asked]:
     yield RAISE, ()  # first, as it writes `meta`; rolled back if the fact is not new
     yield pending.new_asked(arrival)
     yield INDEX_IN, ()
-    for key in (INDEX_TO_COME, READERS, dimensions_key(arrival.space)):
+    for key in (INDEX_TO_COME, dimensions_key(arrival.space)):
         yield META_VALUE, (key,)
     yield NUMBERS, (scope,)
     yield BOUNDS, (scope,)
@@ -452,10 +444,10 @@ def _without_gone(connection: Connection, changes: Changes) -> Changes:
     return replace(changes, vectors=vectors, failures=failures)
 
 
-def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:
-    found: list[tuple[int, str, int, str]] = []
+def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[Holder]:
+    found: list[Holder] = []
     for part, marks in portions(ids):
-        query = f"SELECT row, scope, number, embed_hash FROM memories WHERE id IN ({marks})"
+        query = f"SELECT scope, number, embed_hash FROM memories WHERE id IN ({marks})"
         found += connection.execute(query, part).fetchall()
     return found
 

@@ -22,7 +22,7 @@ from ....analysis.document import searchable_text
 from ....analysis.normalize import MOST_WORDS, Memo, share
 from ....analysis.tokenizer import tokens_of
 from ...bm25 import DATES, GRAMS, WORDS, Field, grams_of
-from ..database import ChecksumError, Connection, add_checksum, check_body, checksum_of, rows_of
+from ..database import ChecksumError, Connection, add_checksum, check_body, checksum_of, place_mask, rows_of
 from ..rows import SELECT, as_far_as_legible
 from . import terms
 
@@ -223,50 +223,43 @@ _HEADER = b"\x78\x01\x01"  # of zlib, of no level, and of its last block
 _LONGEST_BLOCK = 0xFFFF
 
 
-def pack(tokens: Iterable[str], row: int) -> bytes:
-    """Pack the tokens of a row as a stored zlib block, with a checksum that fails in any other row.
+def pack(tokens: Iterable[str], scope: str, number: int) -> bytes:
+    """Pack the tokens of a memory as a stored zlib block, with a checksum that fails for any other memory.
 
     zlib zeroes its tables for each text, which takes longer than all the rest: a text that fits one block is written
     here.
     """
     said = " ".join(tokens).encode("utf-8", errors="replace")
     if len(said) > _LONGEST_BLOCK:
-        return _masked(zlib.compress(said, _AS_THEY_ARE), row)
+        return masked(zlib.compress(said, _AS_THEY_ARE), place_mask(scope, number))
     lengths = len(said).to_bytes(2, "little"), (len(said) ^ _LONGEST_BLOCK).to_bytes(2, "little")
-    return b"".join((_HEADER, *lengths, said, (zlib.adler32(said) ^ _mask(row)).to_bytes(4, "big")))
+    checksum = zlib.adler32(said) ^ place_mask(scope, number)
+    return b"".join((_HEADER, *lengths, said, checksum.to_bytes(4, "big")))
 
 
-def _mask(row: int) -> int:
-    return zlib.crc32(row.to_bytes(8, "big", signed=True))
+def masked(blob: bytes, mask: int) -> bytes:
+    """Combine the checksum of packed tokens with a mask by XOR: that of their place, or what moves them to another."""
+    return blob[:-4] + (int.from_bytes(blob[-4:], "big") ^ mask).to_bytes(4, "big")
 
 
-def _masked(blob: bytes, row: int) -> bytes:
-    """Mask the checksum of packed tokens with their row, or unmask it for zlib."""
-    return blob[:-4] + (int.from_bytes(blob[-4:], "big") ^ _mask(row)).to_bytes(4, "big")
-
-
-def unpack(blob: object, row: int) -> list[str]:
-    """Unpack the tokens of a row; earlier versions packed them without the row."""
+def unpack(blob: object, scope: object, number: object) -> list[str]:
+    """Unpack the tokens of a memory."""
     if not isinstance(blob, bytes):
         raise ChecksumError
     try:
-        text = _decompressed(blob, row).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError, OverflowError) as error:
+        text = zlib.decompress(masked(blob, place_mask(scope, number))).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
         raise ChecksumError from error
     return text.split(" ") if text else []
 
 
-def _decompressed(blob: bytes, row: int) -> bytes:
-    try:
-        return zlib.decompress(_masked(blob, row))
-    except zlib.error:
-        return zlib.decompress(blob)
+TOKENS_AT = "SELECT tokens FROM posting_tokens WHERE scope = ? AND number = ?"
 
 
-def tokens_in(connection: Connection, scope: str, number: int, row: int, blob: object) -> list[str]:
+def tokens_in(connection: Connection, scope: str, number: int, blob: object) -> list[str]:
     """Unpack the tokens of a memory; if they are damaged, analyze it again."""
     try:
-        return unpack(blob, row)
+        return unpack(blob, scope, number)
     except ChecksumError:
         return [token for text in _analysed(connection, scope, number) for token in text.tokens]
 
@@ -281,7 +274,7 @@ def texts_asked(scope: str, first: int, last: int) -> tuple[Asked, Asked]:
             place,
         ),
         (
-            "SELECT number, row FROM memories WHERE scope = ? AND number BETWEEN ? AND ? "
+            "SELECT number FROM memories WHERE scope = ? AND number BETWEEN ? AND ? "
             "AND typeof(number) = 'integer' ORDER BY number",
             place,
         ),
@@ -293,18 +286,18 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
 
     Tokens without a memory are left out: its row was lost, and it cannot be found.
     """
-    (tokens, living_rows) = texts_asked(scope, first, last)
+    (tokens, living_numbers) = texts_asked(scope, first, last)
     rows = rows_of(connection, *tokens)
-    living = connection.execute(*living_rows).fetchall()
+    living = connection.execute(*living_numbers).fetchall()
     known = {number: columns for number, *columns in rows}
     texts: list[Text] = []
-    for number, row in living:
+    for (number,) in living:
         if number not in known:
             texts += _analysed(connection, scope, number)
             continue
         blob, letters, dates = known[number]
         marks = tuple(dates.split()) if isinstance(dates, str) else ()
-        texts.append(Text(number, tokens_in(connection, scope, number, row, blob), bool(letters), marks))
+        texts.append(Text(number, tokens_in(connection, scope, number, blob), bool(letters), marks))
     return texts
 
 

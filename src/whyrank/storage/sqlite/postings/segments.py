@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...bm25 import WORDS, Field
-from ..database import ChecksumError, Connection, add_checksum
+from ..database import ChecksumError, Connection, add_checksum, mask_between, rows_at
 from ..doc_values import numbers_given
 from . import terms
 from .format import (
@@ -31,6 +31,7 @@ from .format import (
     is_segment_number,
     key_of,
     live_segments,
+    masked,
     pack,
     pages,
     read,
@@ -96,15 +97,16 @@ SETTLING = 8  # a segment is merged with an eighth of its memories once no more 
 PAGES_SCRUBBED_AT_ONCE = 256  # in one transaction: four megabytes
 POSTINGS_PER_STEP = 400_000  # read limit of one step of a merge: some tens of milliseconds
 _BYTES_PER_POSTING = 7  # with followers
+_MOVED_AT_ONCE = 1_000  # memories that are renumbered
 
 
-def put(connection: Connection, texts: Iterable[tuple[str, int, Text]]) -> None:
+def put(connection: Connection, texts: Iterable[tuple[str, Text]]) -> None:
     """Add the memories of some scopes to the write buffer; they can be found at once."""
     connection.executemany(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
         (
-            (scope, text.number, int(text.letters), " ".join(text.marks), pack(text.tokens, row))
-            for scope, row, text in texts
+            (scope, text.number, int(text.letters), " ".join(text.marks), pack(text.tokens, scope, text.number))
+            for scope, text in texts
         ),
     )
 
@@ -158,12 +160,25 @@ def _fresh_texts(connection: Connection, scope: str, begin: int, end: int, newes
 
 def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
     """Move the memories of a scope to new numbers, and rebuild its segments."""
-    connection.executemany("UPDATE posting_tokens SET number = ? WHERE scope = ? AND number = ?", moves)
+    for begin in range(0, len(moves), _MOVED_AT_ONCE):
+        part = {old: new for new, _, old in moves[begin : begin + _MOVED_AT_ONCE]}
+        stored = rows_at(connection, "SELECT number, tokens FROM posting_tokens", [(scope, old) for old in part])
+        connection.executemany(
+            "UPDATE posting_tokens SET number = ?, tokens = ? WHERE scope = ? AND number = ?",
+            [
+                (part[old], _moved(blob, mask_between(scope, old, part[old])), scope, old)
+                for old, blob in sorted(stored)
+            ],
+        )
     keep_count(connection, scope, last_segment(connection, scope))
     connection.execute("DELETE FROM posting_pages WHERE scope = ?", (scope,))
     connection.execute("DELETE FROM posting_segments WHERE scope = ?", (scope,))
     connection.execute("UPDATE posting_scopes SET flushed = 0 WHERE scope = ?", (scope,))
     flush(connection, scope, numbers)
+
+
+def _moved(blob: object, mask: int) -> object:
+    return masked(blob, mask) if isinstance(blob, bytes) else blob
 
 
 def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:

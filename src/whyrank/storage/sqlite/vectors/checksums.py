@@ -5,12 +5,13 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from ..database import place_mask
+
 if TYPE_CHECKING:
     from ..database import Connection
 
 FLOAT_BYTES = 4
 _MASK_LETTERS = 8  # of a hash in hexadecimal: as many as fit a checksum
-_MASK_BITS, _SPREAD = 0xFFFF_FFFF, 0x9E37_79B1  # a prime near the golden ratio: neighbours differ in many bits
 PLACED = "typeof(scope) = 'text' AND typeof(number) = 'integer'"  # else the vector was damaged, and is an orphan
 MOVED = "(checksum | ?1) - (checksum & ?1)"  # XOR, which SQLite has no sign for
 
@@ -18,12 +19,6 @@ MOVED = "(checksum | ?1) - (checksum & ?1)"  # XOR, which SQLite has no sign for
 def vector_checksum(scope: str, number: int, text_hash: str, blob: bytes) -> int:
     """Return the checksum of a vector, which fails for another memory and under the hash of another text."""
     return zlib.crc32(blob) ^ _hash_mask(text_hash) ^ place_mask(scope, number)
-
-
-def place_mask(scope: object, number: object) -> int:
-    """Return what a checksum is combined with by XOR, so that it fails at another place; the mask of 0 is a scope's."""
-    begin = scope if isinstance(scope, int) else zlib.crc32(str(scope).encode("utf-8", errors="replace"))
-    return (begin + _SPREAD * number) & _MASK_BITS if isinstance(number, int) else begin
 
 
 def is_vector(size: int | None, bound: int, text_hash: object, checksum: object, blob: object) -> bool:
@@ -51,8 +46,3 @@ def bind_vectors(connection: Connection) -> None:
         f"UPDATE vectors SET checksum = {MOVED} WHERE scope = ?2 AND space = ?3 AND number = ?4",
         [(place_mask(scope, number), scope, space, number) for scope, space, number in places],
     )
-
-
-def mask_between(scope: str, old: int, new: int) -> int:
-    """Return what moves a checksum from one place of a scope to another, by XOR."""
-    return place_mask(scope, old) ^ place_mask(scope, new)

@@ -14,7 +14,7 @@ from ....analysis.normalize import ByteBoundedCache
 from ....formatting import counted, which
 from ....protocols import LACKING, Vector
 from ....types.memory import Notice, Scope
-from ..database import foresee, portions
+from ..database import foresee, place_mask, portions
 from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues
 from ..postings.kernel import NUMPY, Kernel
 from ..top_k import (
@@ -30,17 +30,17 @@ from ..top_k import (
     spare_rows,
     threshold,
 )
-from .checksums import is_vector, place_mask
+from .checksums import is_vector
 from .table import STEP_BACK, WORD_BITS, CachedVectors, Signs, blended, renewed, signs_of, vectors_asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from ....types.memory import MemoryId
     from ....types.query import Where
-    from ..database import Asked, Connection
+    from ..database import Asked, Connection, Key
 
 # float32 products of unit vectors are right to about 1e-6; closer scores are decided in float64.
 SELECTION_MARGIN = 1e-5
@@ -99,12 +99,12 @@ class VectorIndex:
         is_whole = not any(own.lacking or own.found_damaged or len(own.damaged) for own in held)
         return KeywordRun(rows, () if is_whole else [*_notices(shelves, held, allowed)])
 
-    def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
-        """Return the exact cosine of each given row; NaN where it has no vector."""
+    def score(self, view: View, space: str, vector: Vector, keys: Sequence[Key], where: Where) -> Floats:
+        """Return the exact cosine of each given memory; NaN where it has no vector."""
         shelves = view.shelves(where.scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        found = np.full(len(rows), np.nan)
-        for shelf, places in zip(shelves, view.catalogue.locate(shelves, rows), strict=True):
+        found = np.full(len(keys), np.nan)
+        for shelf, places in zip(shelves, view.catalogue.locate(shelves, keys), strict=True):
             held = self._open_vectors(view.connection, space, shelf, whole=whole)
             there = places != NOWHERE
             there[there] = held.has[places[there]]
@@ -112,16 +112,14 @@ class VectorIndex:
         return found
 
     def vectors(
-        self, view: View, space: str, rows: Mapping[int, MemoryId], scopes: frozenset[Scope]
+        self, view: View, space: str, ids: Sequence[MemoryId], keys: Sequence[Key], scopes: frozenset[Scope]
     ) -> dict[MemoryId, Vector]:
-        """Return the vector of each given row that has a sound one, turns blended with their previous turns."""
+        """Return the vector of each given memory that has a sound one, turns blended with their previous turns."""
         shelves = view.shelves(scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        numbers = np.array(list(rows), np.int64)
         found: dict[MemoryId, Vector] = {}
-        for shelf in shelves:
+        for shelf, places in zip(shelves, view.catalogue.locate(shelves, keys), strict=True):
             held = self._open_vectors(view.connection, space, shelf, whole=whole)
-            places = shelf.places_of(numbers)
             there = places != NOWHERE
             there[there] = held.has[places[there]]
             if not there.any():
@@ -129,7 +127,7 @@ class VectorIndex:
             own = places[there]
             read = held.vectors[own] if held.vectors is not None else fetched_vectors(view.connection, shelf, held, own)
             sound = ~np.isnan(read[:, 0])
-            found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
+            found.update(zip((ids[i] for i in np.flatnonzero(there)[sound].tolist()), read[sound], strict=True))
         return found
 
     def asked(self, shelves: Sequence[ScopeDocValues], space: str) -> Iterator[Asked]:

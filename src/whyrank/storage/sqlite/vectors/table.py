@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import SpaceMismatch
-from ..database import ChecksumError, add_checksum, check_body, meta_value, set_meta
+from ..database import ChecksumError, add_checksum, check_body, mask_between, meta_value, place_mask, set_meta
 from ..doc_values import BLOCK, NOWHERE, NUMBERS, Flags, Integers, ScopeDocValues, grow
 from ..metadata import dimensions_key
-from .checksums import FLOAT_BYTES, MOVED, PLACED, is_vector, mask_between, place_mask, vector_checksum
+from .checksums import FLOAT_BYTES, MOVED, PLACED, is_vector, vector_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
