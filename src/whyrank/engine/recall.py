@@ -18,7 +18,7 @@ from ..search.expansion import FLOOR_MS
 from ..storage.bm25 import CHUNKS_PER_SOURCE
 from ..types.memory import Notice, Scope
 from .arguments import check_counts
-from .recall_log import MOST_SESSION, Citation, LeftOut, RecallEntry, RecallLog, log_file
+from .recall_log import MOST_SESSION, Citation, OmittedMemory, RecallEntry, RecallLog, log_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ _HEADING = "Reminder from memory, found for this turn. Cite the source of what y
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """What to inject in a turn: `text` is ready for a prompt, and empty if there is nothing to say.
+    """Text to inject in a turn, with its memories: `text` is ready for a prompt, and empty if nothing is to be said.
 
     `reason` says why nothing was given; `memories` are those in the text, `left_out` those that also matched.
     """
@@ -49,7 +49,7 @@ class Reminder:
     tokens: int
     verdict: Verdict
     reason: str
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedMemory, ...]
     notices: tuple[Notice, ...]
     id: str  # of the entry in the log, for `recall.why`
 
@@ -192,13 +192,13 @@ class Recaller:
         withheld = tuple(left_out[:_MOST_LEFT_OUT])
         return Reminder(text, memories, estimated_tokens(text), verdict, "", withheld, notices, _new_id())
 
-    def _sift(self, hits: Sequence[Hit], shown: set[tuple[str, str]]) -> tuple[list[Hit], list[LeftOut]]:
+    def _sift(self, hits: Sequence[Hit], shown: set[tuple[str, str]]) -> tuple[list[Hit], list[OmittedMemory]]:
         """Split hits into those that may be given and those that may not, with the reason."""
         least, share = self._config["recall.min_confidence"], self._config["recall.min_share"]
         # Of all that are trusted: what was given before keeps weaker ones out when the same is asked again.
         best = max((hit.score for hit in hits if hit.memory.trust in self._trusts), default=0.0)
         allowed: list[Hit] = []
-        left_out: list[LeftOut] = []
+        left_out: list[OmittedMemory] = []
         for hit in hits:
             memory, sure = hit.memory, hit.confidence or 0.0
             if memory.trust not in self._trusts:
@@ -303,8 +303,8 @@ def _cited(hit: Hit) -> Citation:
     return Citation(memory.id, citation(memory), round(hit.confidence or 0.0, 4), hit.score, _digest(memory.text))
 
 
-def _left_out(memory: Memory, reason: str) -> LeftOut:
-    return LeftOut(memory.id, citation(memory), reason)
+def _left_out(memory: Memory, reason: str) -> OmittedMemory:
+    return OmittedMemory(memory.id, citation(memory), reason)
 
 
 def _digest(text: str) -> str:
@@ -318,7 +318,7 @@ def _verdict(confidence: float) -> Verdict:
 
 
 def _nothing(
-    verdict: Verdict, reason: str, notices: tuple[Notice, ...] = (), left_out: Sequence[LeftOut] = ()
+    verdict: Verdict, reason: str, notices: tuple[Notice, ...] = (), left_out: Sequence[OmittedMemory] = ()
 ) -> Reminder:
     return Reminder("", (), 0, verdict, reason, tuple(left_out[:_MOST_LEFT_OUT]), notices, _new_id())
 

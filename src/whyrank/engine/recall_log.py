@@ -32,7 +32,7 @@ class Citation(NamedTuple):
     digest: str  # of the text that was given, so that a changed one is given again
 
 
-class LeftOut(NamedTuple):
+class OmittedMemory(NamedTuple):
     """A memory that matched and was not given, with the reason."""
 
     id: str
@@ -55,7 +55,7 @@ class RecallEntry(NamedTuple):
     tokens: int = 0
     milliseconds: float = 0.0
     given: tuple[Citation, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedMemory, ...] = ()
     is_reset: bool = False
 
 
@@ -117,7 +117,7 @@ def _entry(line: str) -> RecallEntry | None:
     try:
         data: dict[str, Any] = json.loads(line)
         given = tuple(Citation(**one) for one in data.pop("given", ()))
-        left_out = tuple(LeftOut(**one) for one in data.pop("left_out", ()))
+        left_out = tuple(OmittedMemory(**one) for one in data.pop("left_out", ()))
         scopes = tuple(data.pop("scopes", ()))
         return RecallEntry(**data, scopes=scopes, given=given, left_out=left_out)
     except (ValueError, TypeError, AttributeError, RecursionError):

@@ -38,7 +38,7 @@ _MOST_PROMPT = 200_000  # characters
 _RESTARTS = frozenset({"clear", "compact"})
 
 
-class Host(NamedTuple):
+class HookHost(NamedTuple):
     """How a host names its events and fields, and what it takes as an answer."""
 
     prompts: tuple[str, ...]  # events before a turn
@@ -52,18 +52,18 @@ def _specific(event: str, text: str) -> dict[str, Any]:
 
 _STARTS = ("SessionStart", "PreCompact", "SessionEnd", "sessionStart", "session_start")
 HOSTS = {
-    "claude-code": Host(("UserPromptSubmit",), _STARTS, _specific),
-    "codex": Host(("UserPromptSubmit",), _STARTS, _specific),
-    "cursor": Host(
+    "claude-code": HookHost(("UserPromptSubmit",), _STARTS, _specific),
+    "codex": HookHost(("UserPromptSubmit",), _STARTS, _specific),
+    "cursor": HookHost(
         ("beforeSubmitPrompt",), _STARTS, lambda _, text: {"continue": True, "additional_context": text}
     ),
-    "gemini": Host(("BeforeAgent",), _STARTS, _specific),
-    "openclaw": Host(("before_prompt_build",), _STARTS, lambda _, text: {"prependContext": text}),
+    "gemini": HookHost(("BeforeAgent",), _STARTS, _specific),
+    "openclaw": HookHost(("before_prompt_build",), _STARTS, lambda _, text: {"prependContext": text}),
 }  # fmt: skip
 
 
 class Event(NamedTuple):
-    """What a host said of a turn; empty where it said nothing of it."""
+    """Fields of a turn in a host's message; empty where it has none."""
 
     name: str
     prompt: str
@@ -211,7 +211,7 @@ class _Work:
         return config
 
 
-def event_of(raw: bytes, host: Host) -> Event:
+def event_of(raw: bytes, host: HookHost) -> Event:
     """Read the input of a hook; raise a silence with the reason if it is none, or none that is known."""
     try:
         data = json.loads(raw)
