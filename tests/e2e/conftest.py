@@ -119,7 +119,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def workspace(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a fresh copy of the ingested workspace, which is also the current folder."""
     folder = tmp_path / "workspace"
-    shutil.copytree(template, folder)
+    shutil.copytree(template, folder, ignore=shutil.ignore_patterns("*.recalls"))  # servers of other tests log there
     monkeypatch.chdir(folder)
     return folder
 

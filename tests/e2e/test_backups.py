@@ -154,7 +154,7 @@ def test_lines_that_cannot_be_read_are_named_and_end_with_a_status(call: Run, wo
     assert (told.status, told.out) == (14, "0 memories imported, 0 unchanged\n")
     assert told.err.splitlines()[0].startswith("could not read line 1: it is not a line of an export")
     assert told.err.splitlines()[-1] == "could not read 10 more lines (--json names all of them)"
-    refused = call("import", "mem0", "all.jsonl")
+    refused = call("import", "spreadsheet", "all.jsonl")
     assert (refused.status, "the formats are whyrank" in refused.err) == (2, True)
 
 

@@ -47,7 +47,8 @@ BY_ID = ("revise", "revise", "forget", "mark_used")  # what a scope sees may be 
 RARE = ("prune", "forget_scope")
 METHODS = {  # of an engine, where they are not called as the deed is
     "remember": "facts.remember", "supersede": "facts.remember", "revise": "facts.revise", "near": "facts.near",
-    "documents": "add_documents", "forget_scope": "memories.forget_scope", "replaced": "memories.replaced",
+    "documents": "add_documents", "prune": "memories.prune", "forget_scope": "memories.forget_scope",
+    "replaced": "memories.replaced",
     "find_fact": "memories.find_fact", "suggest_id": "memories.suggest_id",
     "backlog": "models.backlog", "waiting_notices": "models.waiting_notices",
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from whyrank.storage.postgres.backend import PostgresBackend
 from whyrank.storage.sqlite.database import add_checksum, check_body
 from whyrank.storage.sqlite.doc_values import RECORD, decoded
 from whyrank.storage.sqlite.postings.format import Text, invert, live_segments, pack, pages, write_directory
+from whyrank.storage.sqlite.vectors.checksums import vector_checksum
 
 from ... import postgres
 
@@ -130,10 +130,11 @@ def test_what_is_wrong_under_a_right_checksum_is_found_and_repaired(
 
 def test_a_vector_without_unit_length_is_named(path: str) -> None:
     def double(connection: Any) -> None:
-        entry, blob = connection.execute("SELECT entry, vector FROM vectors LIMIT 1").fetchone()
+        asked = "SELECT scope, number, hash, vector FROM vectors LIMIT 1"
+        scope, number, text_hash, blob = connection.execute(asked).fetchone()
         twice = (2 * np.frombuffer(blob, np.float32)).tobytes()
-        connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE entry = ?",
-                           (twice, zlib.crc32(twice), entry))  # fmt: skip
+        connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE scope = ? AND number = ?",
+                           (twice, vector_checksum(scope, number, text_hash, twice), scope, number))  # fmt: skip
 
     changed(path, double)
     found = whyrank.doctor(path, deep=True)

@@ -31,6 +31,7 @@ _MOST_DRAINED = 64 * MOST_INPUT  # read and dropped, so that the host is not sto
 _PIECE = 65_536
 _MOST_CHARACTERS = 10_000  # that Claude Code delivers whole; of more it shows a preview
 _CHARACTERS_PER_TOKEN = 4  # at most, in the estimate of the budget
+_LOOK_SECONDS = 0.02  # between two looks at the time limit, which settings may shorten
 _SETTINGS_SECONDS = 2.0  # to read the settings on a machine that is busy
 _VERSIONS = (None, 1, "1")  # of the input
 _MOST_PROMPT = 200_000  # characters
@@ -87,7 +88,7 @@ def hook(asked: argparse.Namespace) -> int:
     thread = threading.Thread(target=work.run, name="whyrank-hook", daemon=True)
     thread.start()
     while thread.is_alive() and (left := work.until - time.monotonic()) > 0:
-        thread.join(left)
+        thread.join(min(left, _LOOK_SECONDS))
     if thread.is_alive():
         work.say_nothing(f"it took longer than {work.limit_ms} ms (recall.timeout_ms)")
         os._exit(OK)  # the thread may wait for a pipe or a lock for ever, and has nothing to lose
