@@ -387,6 +387,7 @@ class IndexedStore:
             damaged = damaged_vectors(snapshot.connection, space)
         if damaged:
             with self._backend.writing() as connection:
+                damaged = damaged_vectors(connection, space)  # again: numbers may have changed meanwhile
                 self._writing(connection).drop_vectors(space, damaged)
         return sum(map(len, damaged.values()))
 

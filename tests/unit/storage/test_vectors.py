@@ -16,7 +16,7 @@ from whyrank.storage.sqlite.vectors import index
 from whyrank.storage.sqlite.vectors.table import signs_of
 from whyrank.storage.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types.memory import Scope, Source
+from whyrank.types.memory import GLOBAL, Scope, Source
 from whyrank.types.query import Where
 
 if TYPE_CHECKING:
@@ -128,6 +128,22 @@ def test_a_vector_that_comes_later_is_found(tmp_path: Path) -> None:
     assert "late" not in ids(store.nearest(away, SPACE, EVERYTHING, 5), 5)
     store.write(Changes(space=SPACE, vectors={late.embed_hash: away}))
     assert ids(store.nearest(away, SPACE, EVERYTHING, 5), 1) == ["late"]
+    store.close()
+
+
+def test_a_memory_that_is_put_again_keeps_its_vector_though_another_of_its_text_has_none(tmp_path: Path) -> None:
+    entries = [
+        entry_for(fact(f"m_{number}", "the same text", kind="chunk", source=Source(f"{number}.md"), name="Same"), "en")
+        for number in range(2)
+    ]
+    one, other = entries
+    assert one.embed_hash == other.embed_hash
+    store = SqliteStore(tmp_path / "memory.db")
+    store.write(Changes(put=entries, space=SPACE, vectors={one.embed_hash: cloud(1)[0]}))
+    with store._database.writing() as connection:
+        assert connection.execute("DELETE FROM vectors WHERE number = 1").rowcount == 1
+    store.write(Changes(put=[one]))
+    assert store.vectors(["m_0"], SPACE, frozenset([GLOBAL])).keys() == {"m_0"}
     store.close()
 
 

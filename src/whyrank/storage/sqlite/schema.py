@@ -532,8 +532,6 @@ MIGRATIONS: tuple[Migration, ...] = (
         DROP INDEX IF EXISTS memories_unchecked;
         CREATE INDEX memories_unchecked ON memories (scope, number) WHERE checksum IS NULL;
 
-        DROP INDEX IF EXISTS names_by_key;
-        DROP INDEX IF EXISTS names_by_words;
         ALTER TABLE names RENAME TO names_before;
         CREATE TABLE names (
             scope TEXT NOT NULL,

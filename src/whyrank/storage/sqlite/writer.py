@@ -333,11 +333,13 @@ class Writer:
 
     def _move_vectors(self, before: Iterable[Holder]) -> None:
         """Give new memories the vectors of those that had the same text before, and delete those of removed ones."""
-        sources = {(scope, text_hash): number for scope, number, text_hash in before}
-        moves = [
-            (scope, sources[scope, text_hash], number, text_hash)
+        sources: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for scope, number, text_hash in before:
+            sources[scope, text_hash].append(number)
+        moves = [  # of all of them: some may have lost a vector that another has
+            (scope, source, number, text_hash)
             for scope, number, text_hash in self._holders_placed()
-            if (scope, text_hash) in sources
+            for source in sources.get((scope, text_hash), ())
         ]
         take_over_vectors(self._connection, moves)
         self._connection.executemany(_DROP_VECTORS, self._removed)
