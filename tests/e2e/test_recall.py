@@ -284,9 +284,10 @@ def test_input_that_never_ends_is_left_when_the_time_is_over(workspace: Path) ->
     assert "it took longer than 400 ms" in (workspace / "whyrank/hooks.recalls").read_text()
 
 
-def test_a_closed_input_is_silence(workspace: Path) -> None:
+@pytest.mark.parametrize("closed", ["<&-", "</dev/null >&-"])
+def test_a_closed_input_or_output_is_silence(workspace: Path, closed: str) -> None:
     done = subprocess.run(
-        ["sh", "-c", '"$0" hook claude-code <&-', COMMAND],
+        ["sh", "-c", f'"$0" hook claude-code {closed}', COMMAND],
         cwd=workspace,
         capture_output=True,
         timeout=SECONDS,

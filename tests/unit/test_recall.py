@@ -255,6 +255,30 @@ def test_to_forget_a_scope_takes_its_recalls_out_of_the_log(memory: whyrank.Engi
     assert [entry["scopes"] for entry in entries(tmp_path)] == [["user:2"]]
 
 
+def test_to_forget_a_scope_takes_the_recalls_of_patterns_that_saw_it_out_of_the_log(
+    memory: whyrank.Engine, tmp_path: Path
+) -> None:
+    for asked in ("team:a/*", "team:b/*", "team:a/b/c"):
+        memory.add(TEA, scope=asked.replace("*", "b"))
+        memory.recall("what does Suzy drink?", scope=asked)
+    memory.memories.forget_scope("team:a/b")
+    assert [entry["scopes"] for entry in entries(tmp_path)] == [["team:b/*"], ["team:a/b/c"]]
+    memory.memories.forget_scope("global")  # which every recall sees
+    assert entries(tmp_path) == []
+
+
+def test_a_purge_of_a_memory_takes_what_was_recalled_of_it_out_of_the_log(
+    memory: whyrank.Engine, tmp_path: Path
+) -> None:
+    tea, boat = memory.add(TEA), memory.add("Robin has a boat")
+    memory.recall("what does Suzy drink?")
+    memory.recall("what does Robin have, a boat?")
+    memory.forget(tea.id, purge=True)
+    [left] = entries(tmp_path)
+    assert tea.id not in json.dumps(left)
+    assert boat.id in json.dumps(left)
+
+
 def test_why_shows_the_trail_of_what_was_given(memory: whyrank.Engine) -> None:
     tea = memory.add(TEA)
     reminder = memory.recall("what does Suzy drink?")

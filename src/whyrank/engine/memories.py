@@ -154,6 +154,9 @@ class Memories:
         done = self._removed(
             len(memories), Changes(remove=[memory.id for memory in memories], notes=notes, purge=purge)
         )
+        log, gone = RecallLog(log_file(self._config)), {memory.id for memory in memories}
+        if purge and not log.erase_memories(gone):
+            done = done._replace(remains=(*done.remains, f"{log.file} holds recalls of them: remove that file"))
         return done._replace(remains=(*done.remains, *_in_files(memories)))
 
     def forget_scope(self, scope: str | Scope, *, purge: bool = False) -> Forgotten:

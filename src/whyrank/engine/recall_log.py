@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from ..config.load import Config
 
@@ -98,10 +98,29 @@ class RecallLog:
         return given
 
     def erase(self, scope: str) -> bool:
-        """Take out the recalls of a scope, and return whether the log no longer holds any."""
+        """Take out the recalls that saw a scope, and return whether the log no longer holds any."""
+        return self._keep(lambda entry: not _sees(entry.scopes, scope))
+
+    def erase_memories(self, ids: Collection[str]) -> bool:
+        """Take out the recalls that named some memories, and return whether the log no longer holds any."""
+        gone = {*ids}
+
+        def is_kept(entry: RecallEntry) -> bool:
+            return gone.isdisjoint([*(one.id for one in entry.given), *(one.id for one in entry.left_out)])
+
+        return self._keep(is_kept)
+
+    def _keep(self, is_kept: Callable[[RecallEntry], bool]) -> bool:
+        self._unwritten = [*filter(is_kept, self._unwritten)]
         held = _lines(self.file)
-        kept = [line for line in held if (entry := _entry(line)) is None or scope not in (entry.scopes or ("global",))]
+        kept = [line for line in held if (entry := _entry(line)) is None or is_kept(entry)]
         return len(kept) == len(held) or _rewritten(self.file, kept)
+
+
+def _sees(scopes: Sequence[str], scope: str) -> bool:
+    """Return whether a recall of these scopes, patterns among them, saw a scope; every one sees what is global."""
+    below = [one[:-1] for one in scopes if one.endswith("/*")]
+    return scope == "global" or scope in scopes or f"{scope}/".startswith(tuple(below))
 
 
 def _line(entry: RecallEntry) -> str:

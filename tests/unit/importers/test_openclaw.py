@@ -94,6 +94,13 @@ def test_settings_become_ours_and_none_is_set(engine: whyrank.Engine, bring: Bri
     assert "secret-1" not in repr(done)
 
 
+def test_many_comments_are_read_in_no_time(tmp_path: Path) -> None:
+    file = tmp_path / "openclaw.json"
+    file.write_text('{"a": 1, ' + "/* b */ " * 5_000 + "c", encoding="utf-8")  # a quantifier in another would take ages
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_settings(file)
+
+
 def test_settings_may_be_json5_and_of_this_years_names(tmp_path: Path) -> None:
     configured(tmp_path, """{
       // the usual one

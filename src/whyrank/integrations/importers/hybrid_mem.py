@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ...analysis.normalize import clean
 from ...engine.export import Item, Record
 from ...errors import ConfigError
 from ...formatting import counted
@@ -146,7 +147,7 @@ class _Facts:
         memory = fact(
             said["text"], self._owner(said), created, fields, self._numbering,
             is_living=not is_replaced and ended is None,
-            summary=said.get("summary") or "", recalls=_count(said.get("recall_count")),
+            summary=_summary(said.get("summary")), recalls=_count(said.get("recall_count")),
             recalled=times["last_accessed"], expires=times["expires_at"],
             expires_given=times["expires_at"] is not None and not decay,
         )  # fmt: skip
@@ -201,3 +202,8 @@ def _lance(folder: Path, findings: Findings) -> Mapping[str, Any]:
     except Exception as error:  # whatever LanceDB throws, the facts are there
         findings.unread.append((folder.name, f"its table {_TABLE} cannot be read: {str(error)[:200]}"))
         return {}
+
+
+def _summary(value: object) -> str:
+    """Return a summary as it can be stored; any other value than a text is none."""
+    return clean(value).text if isinstance(value, str) else ""

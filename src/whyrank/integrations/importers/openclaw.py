@@ -33,7 +33,7 @@ _PLAIN = "memorySearch."
 _MOST_SETTINGS_BYTES = 8 * 1024 * 1024
 # What JSON5 adds that a person writes: comments, keys without quotes, quotes of the other kind, commas at the end.
 _JSON5 = re.compile(
-    r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|//[^\n]*|/\*.*?\*/|([A-Za-z_$][\w$]*)(?=\s*:)|,(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]])""",
+    r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|([A-Za-z_$][\w$]*)(?=\s*:)|,(?=(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*[}\]])""",
     re.DOTALL,
 )
 
@@ -173,7 +173,7 @@ def _read_indexes(path: Path, findings: Findings) -> None:
     """Offer the embeddings of the indexes below the state folder, for texts that are equal."""
     for pattern in _INDEXES:
         for file in sorted(path.glob(pattern)):
-            if file.is_symlink() or not file.is_file():
+            if file.is_symlink() or not file.is_file() or _inside(path, str(file.relative_to(path))) is None:
                 continue
             try:
                 connection = findings.stack.enter_context(streams.database(file))

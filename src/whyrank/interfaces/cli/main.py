@@ -505,10 +505,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # A memory may hold characters the terminal cannot encode: print a replacement instead of failing.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+    status = _ended(given)
+    return OK if given[:1] == ["hook"] else status  # a host may take a failure of a hook for a refusal of the prompt
+
+
+def _ended(given: list[str]) -> int:
     status = OK
     try:
-        status = _told(given)
-        sys.stdout.flush()
+        status = _answered(given)
+        if sys.stdout is not None:  # else it was closed by whoever started this process
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -525,11 +531,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _leave_output() -> None:
     """Redirect the remaining output to the null device, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _told(given: list[str]) -> int:
-    status = _answered(given)
-    return OK if given[:1] == ["hook"] else status  # a host may take a failure of a hook for a refusal of the prompt
 
 
 def _answered(given: list[str]) -> int:
